@@ -1,0 +1,4 @@
+//! lockgate.
+pub mod clock;
+pub mod failpoint;
+pub mod job;
