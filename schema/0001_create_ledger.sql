@@ -33,7 +33,7 @@ CREATE TABLE jobs (
   due_wall_ms        INTEGER,
   due_delay_ms       INTEGER,
   attempt            INTEGER NOT NULL DEFAULT 0 CHECK (attempt BETWEEN 0 AND 1000000),
-  lease_token        BLOB CHECK (length(lease_token) = 16),
+  lease_token        TEXT CHECK (length(lease_token) = 36),
   lease_worker       TEXT CHECK (length(lease_worker) = 36),
   lease_boot_id      TEXT CHECK (length(lease_boot_id) <= 64),
   lease_until_ms     INTEGER,

@@ -79,13 +79,13 @@ impl Tx<'_> {
     }
 
     fn claim_one(&mut self, seq: i64, claimer: &Claimer) -> Result<Option<Claimed>, LedgerError> {
-        let token = LeaseToken(*Uuid4::random().as_bytes());
+        let token = LeaseToken(Uuid4::random());
         let until = BootMs(self.boot.0 + claimer.lease_ms);
         let row = self
             .db
             .prepare_cached(sql::CLAIM)?
             .query_row(
-                params![seq, token.0, claimer.worker.to_string(), self.boot_id, until.0, self.now.0],
+                params![seq, token.0.to_string(), claimer.worker.to_string(), self.boot_id, until.0, self.now.0],
                 JobRow::read,
             )
             .optional()?;
@@ -140,7 +140,7 @@ impl Tx<'_> {
         let mut lost = Vec::new();
         let mut renew = self.db.prepare_cached(sql::RENEW)?;
         for (seq, token) in held {
-            if renew.execute(params![seq, token.0, until.0])? != 1 {
+            if renew.execute(params![seq, token.0.to_string(), until.0])? != 1 {
                 lost.push(*seq);
             }
         }
@@ -179,7 +179,10 @@ impl Tx<'_> {
         for row in rows {
             let state = row.state()?;
             let policy = row.kind()?.crash_policy();
-            let token = LeaseToken(row.lease_token.unwrap_or_default());
+            let Some(token) = row.lease() else {
+                tracing::error!(job = row.seq, "a leased job without a readable lease is left alone; see `lockgate audit verify`");
+                continue;
+            };
             match (policy, state) {
                 (CrashPolicy::ProbeThenRetry, State::Executing) => {
                     if let Some(claimed) = self.lease_to_probe(&row, claimer)? {
@@ -211,12 +214,12 @@ impl Tx<'_> {
     }
 
     fn lease_to_probe(&mut self, row: &JobRow, claimer: &Claimer) -> Result<Option<Claimed>, LedgerError> {
-        let token = LeaseToken(*Uuid4::random().as_bytes());
+        let token = LeaseToken(Uuid4::random());
         let until = BootMs(self.boot.0 + claimer.lease_ms);
         let changed = self.db.prepare_cached(sql::TAKE_OVER)?.execute(params![
             row.seq,
             row.lease_token,
-            token.0,
+            token.0.to_string(),
             claimer.worker.to_string(),
             self.boot_id,
             until.0,

@@ -5,12 +5,12 @@
 use super::error::LedgerError;
 use crate::clock::{BootMs, WallMs};
 use crate::job::document::{DocumentRules, Job};
-use crate::job::{Code, JobKind, Sha256, State, sha256};
+use crate::job::{Code, JobKind, Sha256, State, Uuid4, sha256};
 use rusqlite::Row;
 
-/// A lease: 16 random bytes that every later write repeats.
+/// A lease: a random id that every later write repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LeaseToken(pub [u8; 16]);
+pub struct LeaseToken(pub Uuid4);
 
 /// Every column of one job.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct JobRow {
     pub due_boot_ms: Option<i64>,
     pub due_wall_ms: Option<i64>,
     pub attempt: i64,
-    pub lease_token: Option<[u8; 16]>,
+    pub lease_token: Option<String>,
     pub lease_worker: Option<String>,
     pub lease_boot_id: Option<String>,
     pub lease_until_ms: Option<i64>,
@@ -112,6 +112,10 @@ impl JobRow {
     /// [`LedgerError::Unreadable`].
     pub fn kind(&self) -> Result<JobKind, LedgerError> {
         JobKind::parse(&self.kind).ok_or_else(|| self.unreadable("its kind is not a known word"))
+    }
+    /// The lease, if one is held and reads back.
+    pub fn lease(&self) -> Option<LeaseToken> {
+        self.lease_token.as_deref().and_then(Uuid4::parse).map(LeaseToken)
     }
     /// The code recorded last.
     pub fn code(&self) -> Option<Code> {

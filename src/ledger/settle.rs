@@ -46,6 +46,8 @@ pub struct Settlement {
     pub attempt: Attempt,
     /// Delay before it may be claimed again, ms (READY only; 0: at once).
     pub delay_ms: i64,
+    /// READY, but not before another approval is on file.
+    pub wants_approval: bool,
     /// The path.
     pub fence: Fence,
     /// The effect was confirmed: an EXECUTED row goes before the SETTLED one.
@@ -63,6 +65,7 @@ impl Settlement {
             message: None,
             attempt: Attempt::Counted,
             delay_ms: 0,
+            wants_approval: false,
             fence: Fence::Release,
             confirmed: false,
             saved: None,
@@ -87,6 +90,10 @@ impl Settlement {
     /// Back to READY, claimable after `delay_ms`.
     pub fn ready(attempt: Attempt, delay_ms: i64, detail: Option<&str>) -> Settlement {
         Settlement { attempt, delay_ms, ..Settlement::new(State::Ready, None, detail) }
+    }
+    /// Back to READY, to wait for another approval.
+    pub fn wait_for_approval(detail: &str) -> Settlement {
+        Settlement { wants_approval: true, ..Settlement::ready(Attempt::GivenBack, 0, Some(detail)) }
     }
     /// With a sentence for a person.
     pub fn with_message(mut self, message: impl Into<String>) -> Settlement {
@@ -127,6 +134,9 @@ impl Tx<'_> {
             flow @ (Flow::Paused | Flow::Frozen) => return Err(LedgerError::Stopped(flow.as_str())),
         }
         let row = self.job_by_seq(claimed.seq)?.ok_or(LedgerError::LostLease { job: claimed.seq })?;
+        if row.lease() != Some(claimed.token) {
+            return Err(LedgerError::LostLease { job: claimed.seq });
+        }
         if claimed.job.kind() == JobKind::Delete {
             self.reserve_approval(&row)?;
         }
@@ -134,7 +144,7 @@ impl Tx<'_> {
         let new = intent.new.map(|hash| hash.0);
         let changed = self.db.prepare_cached(sql::EXECUTING)?.execute(params![
             claimed.seq,
-            claimed.token.0,
+            claimed.token.0.to_string(),
             before,
             new,
             self.now.0
@@ -183,12 +193,13 @@ impl Tx<'_> {
         };
         let waits = to == State::Ready && settlement.delay_ms > 0;
         let due = waits.then_some(settlement.delay_ms);
+        let hold = if settlement.wants_approval { Some("approval") } else { waits.then_some("retry") };
         let changed = self.db.prepare_cached(sql::LEAVE)?.execute(params![
             row.seq,
             from.as_str(),
-            token.0,
+            token.0.to_string(),
             to.as_str(),
-            waits.then_some("retry"),
+            hold,
             due.map(|_| self.boot_id.clone()),
             due.map(|ms| self.boot.0 + ms),
             due.map(|ms| self.now.0 + ms),
