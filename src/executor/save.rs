@@ -376,7 +376,3 @@ pub(super) fn finish(gear: &Gear, finished: Vec<Finished>) {
     drop(guards);
 }
 
-/// Whether this probe is about an answer that said done.
-pub(super) fn is_confirmation(why: &Why) -> bool {
-    *why == Why::Confirm
-}

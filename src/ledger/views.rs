@@ -249,6 +249,18 @@ impl Ledger {
         })
     }
 
+    /// Jobs under a worker's leases, oldest first.
+    ///
+    /// # Errors
+    /// [`StorageFault`].
+    pub fn held_by(&self, worker: &str, limit: i64) -> Result<Vec<JobRow>, StorageFault> {
+        self.read(|db| {
+            let mut statement = db.prepare_cached(rows_jobs::HELD_BY)?;
+            let rows = statement.query_map(params![worker, limit], JobRow::read)?;
+            rows.collect()
+        })
+    }
+
     /// The oldest lease end of each worker, boot ms.
     ///
     /// # Errors
