@@ -19,16 +19,17 @@ pub enum Evidence {
     NotApplied,
 }
 
-/// Facts about time and workers that resolve and requeue need and the ledger cannot see.
+/// Facts that resolve and requeue need and the ledger cannot see.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerFacts {
     /// Whether the lock of the worker that held the job last is held.
     pub holder_lives: bool,
-    /// Boot-independent wall time at which that lock was first seen released; `None`: never seen held.
-    pub released_at_ms: Option<i64>,
-    /// The target's deadline, ms.
+    /// The target's deadline, ms: so long may a request still be under way after its worker settled the job or died.
     pub deadline_ms: i64,
 }
+
+/// Details under which a worker's death, not the worker itself, made a job OUTCOME_UNKNOWN.
+const BY_DEATH: [&str; 3] = ["worker_died", "not_started", "spent_not_sent"];
 
 impl Tx<'_> {
     fn job(&self, id: JobId) -> Result<JobRow, LedgerError> {
@@ -126,26 +127,18 @@ impl Tx<'_> {
             let advice = "only OUTCOME_UNKNOWN jobs are resolved or requeued; see `lockgate why JOB`";
             return Err(LedgerError::WrongState { job: id, state, advice });
         }
-        let now = self.now.0;
         let too_early = |why: String| Err(LedgerError::TooEarly { job: id, why });
-        let waits_until = |since: i64| since.saturating_add(facts.deadline_ms);
-        if let Some(settled) = row.self_settled_ms.filter(|_| row.detail.as_deref() != Some("worker_died") && row.detail.as_deref() != Some("not_started") && row.detail.as_deref() != Some("spent_not_sent")) {
-            if now < waits_until(settled) {
-                return too_early(format!(
-                    "a request may still be under way until {} ms after it was settled",
-                    facts.deadline_ms
-                ));
-            }
-            return Ok(row);
-        }
-        if facts.holder_lives {
+        let by_death = row.detail.as_deref().is_some_and(|detail| BY_DEATH.contains(&detail));
+        if by_death && facts.holder_lives {
             return too_early("the worker that held it still lives".to_owned());
         }
-        if facts.released_at_ms.is_some_and(|released| now < waits_until(released)) {
-            return too_early(format!(
-                "a request of the dead worker may still be under way until {} ms after its end",
-                facts.deadline_ms
-            ));
+        // The worker's lock was free when the job was taken over, so that time is at or after its release. Nothing was sent
+        // where nothing was started.
+        let nothing_sent = row.sent_ms.is_none();
+        let since = row.self_settled_ms.unwrap_or(row.updated_ms);
+        let left = since.saturating_add(facts.deadline_ms) - self.now.0;
+        if left > 0 && !nothing_sent {
+            return too_early(format!("a request may still be under way; look again in {} s", left / 1000 + 1));
         }
         Ok(row)
     }

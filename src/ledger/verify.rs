@@ -6,7 +6,9 @@
 use super::audit::Stored;
 use super::{rows_audit, rows_jobs};
 use crate::job::{Sha256, State, sha256};
+use crate::sqlite::{StorageFault, open};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::path::Path;
 use std::collections::BTreeMap;
 
 /// Findings shown at most; more are only counted.
@@ -34,6 +36,21 @@ impl Report {
             self.findings.push(finding);
         }
     }
+}
+
+/// Verifies a file by itself, read only and in one read transaction.
+///
+/// # Errors
+/// [`StorageFault`] naming the file.
+pub fn verify_file(path: &Path, old: Option<(i64, Sha256)>) -> Result<Report, StorageFault> {
+    let fault = |error: rusqlite::Error| StorageFault::from_sqlite(path, &error);
+    let mut db = open::open(path, open::Use::Read)?;
+    let tx = db.transaction().map_err(fault)?;
+    let sound: String = tx.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(fault)?;
+    if sound != "ok" {
+        return Err(StorageFault::Corrupt { path: path.to_path_buf(), what: sound });
+    }
+    verify(&tx, old).map_err(fault)
 }
 
 /// Checks chain, counts and states; with `old` also that the chain still contains that head.
