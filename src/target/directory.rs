@@ -14,6 +14,7 @@
 //! Not here: which bytes may be written (roles/), the fence, other processes' caches.
 
 mod back;
+mod batch;
 mod delete;
 mod file;
 mod keep;
@@ -212,6 +213,10 @@ impl Vault for DirectoryVault {
             Ok(_) => Ok(Content::Bytes(bytes)),
             Err(_) => Ok(Content::Unreadable),
         }
+    }
+
+    fn persist(&self, paths: &[&VaultPath]) -> Result<(), VaultDown> {
+        leftover::persist(self, &self.enter()?, paths)
     }
 
     fn preflight(&self, path: &VaultPath, intent: Intent) -> Result<Preflight, VaultDown> {

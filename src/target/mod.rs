@@ -335,6 +335,13 @@ pub trait Vault: Send + Sync + fmt::Debug {
     /// [`VaultDown`]: nothing is known about the path.
     fn read(&self, path: &VaultPath, bytes_max: u64) -> Result<Content, VaultDown>;
 
+    /// Makes durable what is at these paths now, whoever wrote it: before a job is settled on bytes that were found there
+    /// and not on an answer `Done`. Changes nothing.
+    ///
+    /// # Errors
+    /// [`VaultDown`]: nothing may be settled on it.
+    fn persist(&self, paths: &[&VaultPath]) -> Result<(), VaultDown>;
+
     /// Whether an order for the path could be carried out (owner, group and mode can be kept, the directory can be
     /// written). Changes nothing; to be asked before the intent is committed.
     ///

@@ -22,6 +22,9 @@ impl Vault for NoopVault {
     fn read(&self, _path: &VaultPath, _bytes_max: u64) -> Result<Content, VaultDown> {
         Ok(Content::Absent)
     }
+    fn persist(&self, _paths: &[&VaultPath]) -> Result<(), VaultDown> {
+        Ok(())
+    }
     fn preflight(&self, _path: &VaultPath, _intent: Intent) -> Result<Preflight, VaultDown> {
         Ok(Preflight::Clear)
     }

@@ -6,16 +6,14 @@
 //! Not here: the recovery copy and the approval (roles/), directories left empty (they stay).
 
 use super::back::{Put, put_back};
+use super::batch::{CHUNK, Placed, after_failed_sync, make_durable, twice};
 use super::file::{Moved, is, look_at, look_into, move_free, remove};
 use super::parents::{Directories, Directory};
-use super::write::{CHUNK, Placed, after_failed_sync, twice};
-use super::{DirectoryVault, fault, io_fault, keep, names, sync};
+use super::{DirectoryVault, fault, io_fault, keep, names};
 use crate::failpoint;
 use crate::target::open::{Confined, Standing, open_file};
 use crate::target::{Answer, DeleteOrder, FaultText, Seen};
-use std::collections::{BTreeMap, HashSet};
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::collections::HashSet;
 
 pub(super) fn delete(vault: &DirectoryVault, confined: &Confined, orders: &[DeleteOrder<'_>]) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(orders.len());
@@ -43,54 +41,6 @@ pub(super) fn delete(vault: &DirectoryVault, confined: &Confined, orders: &[Dele
         broken = sync_failed;
     }
     answers
-}
-
-/// Syncs every directory that was changed, once, and turns answers that depended on a failed sync into `NoAnswer`. Also
-/// says whether any sync failed.
-pub(super) fn make_durable<'p>(
-    vault: &DirectoryVault,
-    directories: &Directories<'_>,
-    placed: impl Iterator<Item = (Placed, &'p str)>,
-) -> (Vec<Answer>, bool) {
-    let placed: Vec<(Placed, &str)> = placed.collect();
-    let mut changed: BTreeMap<(u64, u64), &Arc<Directory>> = BTreeMap::new();
-    for (placed, relative) in &placed {
-        if let Some(directory) = &placed.touched {
-            changed.insert(directory.id, directory);
-            changed.extend(directories.above_made(relative).map(|above| (above.id, above)));
-        }
-    }
-    let descriptors: Vec<BorrowedFd<'_>> = changed.values().map(|directory| directory.fd()).collect();
-    let results = sync::each(&descriptors, vault.settings.sync_threads, |fd| {
-        failpoint::reach("vault.before_names_synced")?;
-        vault.disk.sync_directory(fd)?;
-        failpoint::reach("vault.names_synced")
-    });
-    let failed: HashSet<(u64, u64)> = changed
-        .keys()
-        .zip(&results)
-        .filter(|(_, result)| result.is_err())
-        .map(|(id, _)| *id)
-        .collect();
-    let answers = placed
-        .iter()
-        .map(|(placed, relative)| {
-            let lost = placed.touched.as_ref().is_some_and(|directory| {
-                failed.contains(&directory.id)
-                    || directories
-                        .above_made(relative)
-                        .any(|above| failed.contains(&above.id))
-            });
-            if lost {
-                Answer::NoAnswer {
-                    detail: "sync_failed",
-                }
-            } else {
-                placed.answer.clone()
-            }
-        })
-        .collect();
-    (answers, !failed.is_empty())
 }
 
 fn delete_one(

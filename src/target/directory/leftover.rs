@@ -8,12 +8,13 @@ use super::file::{is, keep_aside, look_at, remove};
 use super::parents::Directory;
 use super::{DirectoryVault, io_fault, names};
 use crate::failpoint;
-use crate::target::open::{Confined, NoEntry};
+use crate::job::VaultPath;
+use crate::target::open::{Confined, NoEntry, Standing, open_file};
 use crate::target::{Before, LeftoverKind, Seen, Settled, Settlement, Trace, VaultDown};
 use rustix::fs::{AtFlags, Dir, unlinkat};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// A directory and the hidden names of ours in it.
 struct Listed {
@@ -48,6 +49,41 @@ pub(super) fn settle(
             .map_err(|error| down(vault, "syncing a directory in the vault", &error))?;
     }
     Ok(settled)
+}
+
+/// See [`crate::target::Vault::persist`].
+pub(super) fn persist(
+    vault: &DirectoryVault,
+    confined: &Confined,
+    paths: &[&VaultPath],
+) -> Result<(), VaultDown> {
+    let mut done: HashSet<&str> = HashSet::new();
+    for path in paths {
+        let (above, name) = names::split(path.relative());
+        for relative in at_and_above(above) {
+            let directory = match confined.directory(relative) {
+                Ok(fd) => fd,
+                // Nothing is at the path; that it stays so is in the directories above.
+                Err(NoEntry::Absent | NoEntry::Blocked) => continue,
+                Err(NoEntry::Trouble(errno)) => {
+                    return Err(vault.trouble("opening a directory in the vault", errno));
+                }
+            };
+            if relative == above {
+                if let Ok(Standing::File(file)) = open_file(directory.as_fd(), name) {
+                    vault
+                        .disk
+                        .sync_file(file.as_fd())
+                        .map_err(|e| down(vault, "syncing a file in the vault", &e))?;
+                }
+            }
+            if done.insert(relative) {
+                let synced = vault.disk.sync_directory(directory.as_fd());
+                synced.map_err(|error| down(vault, "syncing a directory in the vault", &error))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The directory, the one above it, … and the root.

@@ -12,10 +12,11 @@
 //! Not here: what is at the path before (roles/), leftovers of a crash (`leftover`).
 
 use super::back::{Back, swap_back};
+use super::batch::{CHUNK, Placed, after_failed_sync, make_durable, twice};
 use super::file::{Moved, exchange, is, look_at, look_into, move_free, remove};
 use super::keep::{self, Attributes, Kept};
 use super::parents::{Directories, Directory};
-use super::{DirectoryVault, delete, fault, io_fault, names, sync};
+use super::{DirectoryVault, fault, io_fault, names, sync};
 use crate::failpoint;
 use crate::target::open::{Confined, Standing, open_file};
 use crate::target::{Answer, Before, FaultText, Seen, WriteOrder};
@@ -27,26 +28,8 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Orders that are synced together. Each holds up to two descriptors, and a process has 1,024 by default.
-pub(super) const CHUNK: usize = 128;
 /// Bytes written at a time, with a crash point between.
 const PIECE_BYTES: usize = 1 << 20;
-
-/// An answer, and whether the vault was visibly changed on the way to it.
-#[derive(Debug)]
-pub(super) struct Placed {
-    pub(super) answer: Answer,
-    pub(super) touched: Option<Arc<Directory>>,
-}
-
-impl From<Answer> for Placed {
-    fn from(answer: Answer) -> Placed {
-        Placed {
-            answer,
-            touched: None,
-        }
-    }
-}
 
 /// A finished temporary file that waits for its name.
 struct Part {
@@ -83,26 +66,11 @@ pub(super) fn write(vault: &DirectoryVault, confined: &Confined, orders: &[Write
             directories.undo_empty();
         }
         let relative = chunk.iter().map(|order| names::split(order.path.relative()).0);
-        let (settled, sync_failed) =
-            delete::make_durable(vault, &directories, placed.into_iter().zip(relative));
+        let (settled, sync_failed) = make_durable(vault, &directories, placed.into_iter().zip(relative));
         answers.extend(settled);
         broken = sync_failed;
     }
     answers
-}
-
-/// A repeated path or job would meet its own temporary files.
-pub(super) fn twice() -> Answer {
-    Answer::NotSent {
-        why: FaultText::new("the path or job is twice in one batch", None),
-    }
-}
-
-/// After a failed sync nothing more is started: directories made before it may be lost.
-pub(super) fn after_failed_sync() -> Answer {
-    Answer::NotSent {
-        why: FaultText::new("an earlier sync of this batch failed", None),
-    }
 }
 
 /// Step 1: nothing visible happens, and on failure nothing remains.
