@@ -71,7 +71,13 @@ mod armed {
         match armed.act {
             Act::Error => Err(std::io::Error::other(format!("injected at {name}"))),
             Act::Kill => rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(Into::into),
-            Act::Pause => rustix::process::kill_process(pid, rustix::process::Signal::STOP).map_err(Into::into),
+            Act::Pause => {
+                rustix::process::kill_process(pid, rustix::process::Signal::STOP)?;
+                // Any thread may take the signal, and this one would run on until that one is scheduled.
+                let until_stopped = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+                let _passed = rustix::thread::nanosleep(&until_stopped);
+                Ok(())
+            }
         }
     }
 }

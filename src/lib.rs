@@ -2,4 +2,4 @@
 pub mod clock;
 pub mod failpoint;
 pub mod job;
-
+pub mod target;
