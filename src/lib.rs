@@ -1,7 +1,8 @@
 //! lockgate.
+pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod daemon;
 pub mod exit;
 pub mod failpoint;
 pub mod job;
-

@@ -3,7 +3,8 @@
 //! Not here: syntax and types (`parse`), what the file system looks like (daemon/hygiene).
 
 use super::checked::{
-    Config, Deadlines, Http, Limits, Log, LogFormat, LogLevel, Mode, Retention, Save, SharedWrite, SourceLimits,
+    Config, Deadlines, Http, Limits, Log, LogFormat, LogLevel, Mode, Retention, Save, SharedWrite,
+    SourceLimits,
 };
 use super::files::Files;
 use super::keys::{self, Count, Flag, Text, Time, Words, Zero};
@@ -12,7 +13,7 @@ use super::parse::{Absence, key_at};
 use super::people::People;
 use super::problem::Problem;
 use super::raw::{self, Raw};
-use super::{check_policy, check_places, units};
+use super::{check_places, check_policy, units};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +45,12 @@ impl Check<'_> {
     pub(super) fn wrong(&mut self, at: &Range<usize>, message: impl Into<String>) {
         let (file, line) = self.files.locate(at.start);
         let key = key_at(self.places, at).unwrap_or_default();
-        self.problems.push(Problem { file, line, key, message: message.into() });
+        self.problems.push(Problem {
+            file,
+            line,
+            key,
+            message: message.into(),
+        });
     }
 
     /// Whether a key was told already: it may have been taken out for its type.
@@ -56,7 +62,12 @@ impl Check<'_> {
     pub(super) fn missing(&mut self, key: &str, message: impl Into<String>) {
         if self.absence == Absence::Known && !self.is_told(key) {
             let file = self.files.main();
-            self.problems.push(Problem { file, line: None, key: key.to_owned(), message: message.into() });
+            self.problems.push(Problem {
+                file,
+                line: None,
+                key: key.to_owned(),
+                message: message.into(),
+            });
         }
     }
 
@@ -79,10 +90,16 @@ impl Check<'_> {
         let Some(set) = set else { return default };
         let text = set.get_ref();
         let Some(value) = units::duration(text) else {
-            self.wrong(&set.span(), format!("\"{text}\" is not a duration: write {}", units::HOW));
+            self.wrong(
+                &set.span(),
+                format!("\"{text}\" is not a duration: write {}", units::HOW),
+            );
             return default;
         };
-        let (min, max) = (Duration::from_millis(key.min_ms), Duration::from_millis(key.max_ms));
+        let (min, max) = (
+            Duration::from_millis(key.min_ms),
+            Duration::from_millis(key.max_ms),
+        );
         let fits = match key.zero {
             Zero::Means(_) => value.is_zero() || (min..=max).contains(&value),
             Zero::Refused => (min..=max).contains(&value),
@@ -113,15 +130,26 @@ impl Check<'_> {
         if let Some(word) = key.words.iter().find(|word| *word == set.get_ref()) {
             return word;
         }
-        let known = key.words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-        self.wrong(&set.span(), format!("\"{}\" is not one of {known}", set.get_ref()));
+        let known = key
+            .words
+            .iter()
+            .map(|word| format!("\"{word}\""))
+            .collect::<Vec<_>>()
+            .join(", ");
+        self.wrong(
+            &set.span(),
+            format!("\"{}\" is not one of {known}", set.get_ref()),
+        );
         key.default
     }
 
     /// A key that no driver of this build takes.
     pub(super) fn unused(&mut self, key: &Text, set: Option<&Spanned<String>>, why: &str) {
         if let Some(set) = set {
-            self.wrong(&set.span(), format!("is only for {why} (\"{}\" is set)", key.name));
+            self.wrong(
+                &set.span(),
+                format!("is only for {why} (\"{}\" is set)", key.name),
+            );
         }
     }
 }
@@ -140,7 +168,14 @@ pub(super) fn check(
         Installation::Dir(_) => Mode::Development,
         Installation::File(_) => Mode::Production,
     };
-    let mut check = Check { files, places, problems, absence, mode, installation };
+    let mut check = Check {
+        files,
+        places,
+        problems,
+        absence,
+        mode,
+        installation,
+    };
     if let Some(set) = &raw.mode {
         // With a misspelt mode the rest is judged as if it were left out.
         check.word(keys::MODE, Some(set));
@@ -244,8 +279,14 @@ fn layout(check: &mut Check<'_>, raw: raw::Paths, surroundings: &Surroundings) -
     ];
     let layout = match check.installation {
         Installation::Dir(dir) => {
-            for (_, value) in set.iter().filter_map(|(key, value)| value.as_ref().map(|value| (key, value))) {
-                check.wrong(&value.span(), "cannot be set with --dir: everything is below the directory");
+            for (_, value) in set
+                .iter()
+                .filter_map(|(key, value)| value.as_ref().map(|value| (key, value)))
+            {
+                check.wrong(
+                    &value.span(),
+                    "cannot be set with --dir: everything is below the directory",
+                );
             }
             Layout::below(dir)
         }
@@ -276,7 +317,12 @@ fn layout(check: &mut Check<'_>, raw: raw::Paths, surroundings: &Surroundings) -
             longest.display()
         );
         let file = check.files.main();
-        check.problems.push(Problem { file, line: None, key: String::new(), message });
+        check.problems.push(Problem {
+            file,
+            line: None,
+            key: String::new(),
+            message,
+        });
     }
     layout
 }

@@ -14,7 +14,8 @@ use toml::Spanned;
 
 /// Production takes only a random UUID; development any short name, but no placeholder either.
 pub(super) fn instance(check: &mut Check<'_>, set: raw::Key<String>) -> String {
-    const HOW: &str = "give each installation a random id of its own, as in `cat /proc/sys/kernel/random/uuid`";
+    const HOW: &str =
+        "give each installation a random id of its own, as in `cat /proc/sys/kernel/random/uuid`";
     let Some(set) = set else {
         check.missing(keys::INSTANCE.name, format!("must be set: {HOW}"));
         return String::new();
@@ -23,22 +24,41 @@ pub(super) fn instance(check: &mut Check<'_>, set: raw::Key<String>) -> String {
     if is_placeholder(text) {
         check.wrong(&set.span(), format!("\"{text}\" is a placeholder: {HOW}"));
     } else if check.mode == Mode::Production && Uuid4::parse(text).is_none() {
-        check.wrong(&set.span(), format!("\"{text}\" is not a version 4 UUID in lower case: {HOW}"));
+        check.wrong(
+            &set.span(),
+            format!("\"{text}\" is not a version 4 UUID in lower case: {HOW}"),
+        );
     } else if !is_name(text) {
-        check.wrong(&set.span(), format!("must be 1 to 64 letters, digits, '.', '_' or '-': {HOW}"));
+        check.wrong(
+            &set.span(),
+            format!("must be 1 to 64 letters, digits, '.', '_' or '-': {HOW}"),
+        );
     }
     set.into_inner()
 }
 
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
-        && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-'))
+        && text
+            .bytes()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-'))
 }
 
 /// Ids that somebody copied: hardly any distinct digits, or a word that says so.
 fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let words = ["change", "replace", "placeholder", "example", "todo", "xxx", "your", "instance-id", "<", ">"];
+    let words = [
+        "change",
+        "replace",
+        "placeholder",
+        "example",
+        "todo",
+        "xxx",
+        "your",
+        "instance-id",
+        "<",
+        ">",
+    ];
     let digits: std::collections::BTreeSet<char> = lower.chars().filter(|c| *c != '-').collect();
     let repeats = Uuid4::parse(text).is_some() && digits.len() <= 3;
     let is_nil = !digits.is_empty() && digits.iter().all(|c| *c == '0');
@@ -49,15 +69,28 @@ pub(super) fn source(check: &mut Check<'_>, raw: raw::Source) -> Source {
     match check.word(keys::SOURCE_KIND, raw.kind.as_ref()) {
         word @ ("forgejo" | "git-http") => {
             if let Some(set) = &raw.kind {
-                check.wrong(&set.span(), format!("\"{word}\" is not in this build yet: use \"git\""));
+                check.wrong(
+                    &set.span(),
+                    format!("\"{word}\" is not in this build yet: use \"git\""),
+                );
             }
         }
         _ => {
             check.unused(keys::SOURCE_URL, raw.url.as_ref(), "kinds forgejo and git-http");
-            check.unused(keys::SOURCE_CA_FILE, raw.ca_file.as_ref(), "kinds forgejo and git-http");
+            check.unused(
+                keys::SOURCE_CA_FILE,
+                raw.ca_file.as_ref(),
+                "kinds forgejo and git-http",
+            );
         }
     }
-    let reference = required(check, keys::SOURCE_REF, raw.reference, is_branch, "is not the name of a branch");
+    let reference = required(
+        check,
+        keys::SOURCE_REF,
+        raw.reference,
+        is_branch,
+        "is not the name of a branch",
+    );
     let is_text = |text: &str| (1..=256).contains(&text.len()) && !text.chars().any(char::is_control);
     let why = "must be 1 to 256 bytes without control characters";
     let repository = required(check, keys::SOURCE_REPOSITORY, raw.repository, is_text, why);
@@ -75,7 +108,9 @@ pub(super) fn source(check: &mut Check<'_>, raw: raw::Source) -> Source {
 /// The rules of git for a branch name, as far as they matter for what may be looked up.
 fn is_branch(text: &str) -> bool {
     let plain = text.chars().all(|c| !c.is_control() && !" ~^:?*[\\".contains(c));
-    let parts = text.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock"));
+    let parts = text
+        .split('/')
+        .all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock"));
     let is_other_kind = text.starts_with("refs/") && !text.starts_with("refs/heads/");
     plain
         && parts
@@ -119,11 +154,14 @@ fn object_id(check: &mut Check<'_>, set: raw::Key<String>) -> ObjectIdRule {
     }
     let key = set.get_ref().strip_prefix("front-matter:").unwrap_or_default();
     let fits = (1..=128).contains(&key.len())
-        && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if fits {
         return ObjectIdRule::FrontMatter(key.to_owned());
     }
-    let message = "must be \"path\" or \"front-matter:KEY\", where KEY is made of letters, digits, '_', '-' and '.'";
+    let message =
+        "must be \"path\" or \"front-matter:KEY\", where KEY is made of letters, digits, '_', '-' and '.'";
     check.wrong(&set.span(), message);
     ObjectIdRule::Path
 }
@@ -135,10 +173,16 @@ pub(super) fn vault(check: &mut Check<'_>, raw: raw::Vault) -> Vault {
     };
     if let Some(set) = &raw.kind {
         if set.get_ref() == "tolaria" {
-            check.wrong(&set.span(), "\"tolaria\" is not in this build yet: use \"directory\"");
+            check.wrong(
+                &set.span(),
+                "\"tolaria\" is not in this build yet: use \"directory\"",
+            );
         }
         if kind == VaultKind::Noop && check.mode == Mode::Production {
-            check.wrong(&set.span(), "\"noop\" is refused in production: it says that it worked and does nothing");
+            check.wrong(
+                &set.span(),
+                "\"noop\" is refused in production: it says that it worked and does nothing",
+            );
         }
     }
     if raw.kind.as_ref().is_none_or(|set| set.get_ref() != "tolaria") {
@@ -156,7 +200,14 @@ pub(super) fn vault(check: &mut Check<'_>, raw: raw::Vault) -> Vault {
     };
     let root = vault_root(check, raw.root);
     let id = vault_id(check, raw.id, kind);
-    Vault { kind, root, path, id, shared_write, deadlines: check::deadlines(check, raw.deadlines) }
+    Vault {
+        kind,
+        root,
+        path,
+        id,
+        shared_write,
+        deadlines: check::deadlines(check, raw.deadlines),
+    }
 }
 
 /// Called in production when nobody accepted what the operating system cannot prevent.
@@ -175,7 +226,10 @@ fn vault_root(check: &mut Check<'_>, set: raw::Key<String>) -> String {
     const DEFAULT: &str = "/app/vault/";
     let Some(set) = set else { return DEFAULT.to_owned() };
     let text = set.get_ref().strip_suffix('/').unwrap_or(set.get_ref());
-    let fits = text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_component)) && text.len() < 512;
+    let fits = text
+        .strip_prefix('/')
+        .is_some_and(|rest| rest.split('/').all(is_component))
+        && text.len() < 512;
     if !fits {
         let message = "must be an absolute path as documents write it, as in \"/app/vault/\": no empty, \".\" or \
                        \"..\" component, nothing hidden";
@@ -221,7 +275,9 @@ fn required(
 fn place(check: &mut Check<'_>, key: &keys::Text, set: raw::Key<String>, below: &str) -> PathBuf {
     match (set, check.installation) {
         (Some(set), Installation::Dir(dir)) if !set.get_ref().is_empty() => dir.join(set.get_ref()),
-        (Some(set), Installation::Dir(_) | Installation::File(_)) => absolute(check, &set).unwrap_or_default(),
+        (Some(set), Installation::Dir(_) | Installation::File(_)) => {
+            absolute(check, &set).unwrap_or_default()
+        }
         (None, Installation::Dir(dir)) => dir.join(below),
         (None, Installation::File(_)) => {
             check.missing(key.name, format!("must be set: {}", key.shape));
@@ -237,6 +293,9 @@ pub(super) fn absolute(check: &mut Check<'_>, set: &Spanned<String>) -> Option<P
     if path.is_absolute() && !climbs && !set.get_ref().contains('\0') {
         return Some(path.to_owned());
     }
-    check.wrong(&set.span(), format!("\"{}\" is not an absolute path without \"..\"", set.get_ref()));
+    check.wrong(
+        &set.span(),
+        format!("\"{}\" is not an absolute path without \"..\"", set.get_ref()),
+    );
     None
 }

@@ -15,14 +15,22 @@ use std::collections::BTreeSet;
 use toml::Spanned;
 
 pub(super) fn delete(check: &mut Check<'_>, raw: raw::Delete, root: &str) -> Delete {
-    let duty = if check.flag(keys::DELETE_DUTY, raw.separate_duty) { Duty::Separate } else { Duty::Shared };
+    let duty = if check.flag(keys::DELETE_DUTY, raw.separate_duty) {
+        Duty::Separate
+    } else {
+        Duty::Shared
+    };
     Delete {
         workers: check.count(keys::DELETE_WORKERS, raw.workers),
         batch: check.count(keys::DELETE_BATCH, raw.batch),
         approval_wait: check.time(keys::DELETE_WAIT, raw.approval_wait),
         recovery_days: check.count(keys::DELETE_RECOVERY, raw.recovery_days),
         duty,
-        approval: raw.approval.into_iter().map(|rule| approval(check, rule, root)).collect(),
+        approval: raw
+            .approval
+            .into_iter()
+            .map(|rule| approval(check, rule, root))
+            .collect(),
     }
 }
 
@@ -33,18 +41,28 @@ fn approval(check: &mut Check<'_>, rule: Spanned<raw::Approval>, root: &str) -> 
         Some(set) => patterns(check, set, root),
         None if check.is_told(keys::APPROVAL_PATHS.name) => Vec::new(),
         None => {
-            check.wrong(&at, format!("this rule has no paths: {}", keys::APPROVAL_PATHS.shape));
+            check.wrong(
+                &at,
+                format!("this rule has no paths: {}", keys::APPROVAL_PATHS.shape),
+            );
             Vec::new()
         }
     };
     let mut groups = Vec::new();
     if let Some(set) = rule.groups {
         if set.get_ref().is_empty() {
-            check.wrong(&set.span(), "is an empty list: leave the key out for every approver");
+            check.wrong(
+                &set.span(),
+                "is an empty list: leave the key out for every approver",
+            );
         }
         for group in set.into_inner() {
             let name = group.get_ref();
-            if name.is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace() || c == ',' || c == ':') {
+            if name.is_empty()
+                || name
+                    .chars()
+                    .any(|c| c.is_control() || c.is_whitespace() || c == ',' || c == ':')
+            {
                 check.wrong(&group.span(), format!("\"{name}\" is not the name of a group"));
             }
             groups.push(group.into_inner());
@@ -66,7 +84,10 @@ fn approval(check: &mut Check<'_>, rule: Spanned<raw::Approval>, root: &str) -> 
 
 fn patterns(check: &mut Check<'_>, set: Spanned<Vec<Spanned<String>>>, root: &str) -> Vec<PathPattern> {
     if set.get_ref().is_empty() {
-        check.wrong(&set.span(), "is an empty list, which matches nothing: name paths, as in \"/app/vault/**\"");
+        check.wrong(
+            &set.span(),
+            "is an empty list, which matches nothing: name paths, as in \"/app/vault/**\"",
+        );
     }
     let mut patterns = Vec::new();
     for text in set.into_inner() {
@@ -84,7 +105,10 @@ pub(super) fn requesters(
     root: &str,
     people: &Result<People, String>,
 ) -> RequesterPolicy {
-    let rules = raw.into_iter().map(|rule| requester(check, rule, root, people)).collect();
+    let rules = raw
+        .into_iter()
+        .map(|rule| requester(check, rule, root, people))
+        .collect();
     RequesterPolicy { rules }
 }
 
@@ -103,7 +127,9 @@ fn requester(
             check.wrong(&group.span(), "stands beside uid: write one table for each");
             BTreeSet::new()
         }
-        (None, None) if check.is_told(keys::REQUESTER_UID.name) || check.is_told(keys::REQUESTER_GROUP.name) => {
+        (None, None)
+            if check.is_told(keys::REQUESTER_UID.name) || check.is_told(keys::REQUESTER_GROUP.name) =>
+        {
             BTreeSet::new()
         }
         (None, None) => {
@@ -115,7 +141,11 @@ fn requester(
         Some(set) => kinds(check, set),
         None => JobKind::ALL.into_iter().collect(),
     };
-    RequesterRule { uids, kinds, paths: rule.paths.map(|set| patterns(check, set, root)) }
+    RequesterRule {
+        uids,
+        kinds,
+        paths: rule.paths.map(|set| patterns(check, set, root)),
+    }
 }
 
 fn one_uid(check: &mut Check<'_>, set: &Spanned<i64>) -> BTreeSet<u32> {
@@ -147,7 +177,8 @@ fn kinds(check: &mut Check<'_>, set: Spanned<Vec<Spanned<String>>>) -> BTreeSet<
     let mut kinds = BTreeSet::new();
     for word in set.into_inner() {
         let text = word.get_ref().as_str();
-        let kind = JobKind::parse(text).or_else(|| JobKind::ALL.into_iter().find(|kind| kind.role().as_str() == text));
+        let kind = JobKind::parse(text)
+            .or_else(|| JobKind::ALL.into_iter().find(|kind| kind.role().as_str() == text));
         match kind {
             Some(kind) => {
                 kinds.insert(kind);

@@ -293,8 +293,13 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// Every level, the most important first.
-    pub const ALL: [LogLevel; 5] =
-        [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
+    pub const ALL: [LogLevel; 5] = [
+        LogLevel::Error,
+        LogLevel::Warn,
+        LogLevel::Info,
+        LogLevel::Debug,
+        LogLevel::Trace,
+    ];
 
     /// The word in the file and on the command line.
     pub fn as_str(self) -> &'static str {

@@ -45,7 +45,12 @@ impl Files {
                     room = room.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
                     files.push(path, &text);
                 }
-                Err(message) => problems.push(Problem { file: path, line: None, key: String::new(), message }),
+                Err(message) => problems.push(Problem {
+                    file: path,
+                    line: None,
+                    key: String::new(),
+                    message,
+                }),
             }
         }
         files
@@ -64,20 +69,33 @@ impl Files {
         let Some(file) = self.files.iter().rev().find(|file| file.base <= offset) else {
             return (PathBuf::new(), None);
         };
-        let before = file.padded.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+        let before = file
+            .padded
+            .bytes()
+            .take(offset)
+            .filter(|byte| *byte == b'\n')
+            .count();
         (file.path.clone(), u32::try_from(before + 1).ok())
     }
 
     /// The main file, to which a key that is missing everywhere belongs.
     pub(super) fn main(&self) -> PathBuf {
-        self.files.first().map(|file| file.path.clone()).unwrap_or_default()
+        self.files
+            .first()
+            .map(|file| file.path.clone())
+            .unwrap_or_default()
     }
 }
 
 /// conf.d/*.toml by name; no directory is no file.
 fn extra_files(directory: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut problem = |message: String| {
-        problems.push(Problem { file: directory.to_owned(), line: None, key: String::new(), message });
+        problems.push(Problem {
+            file: directory.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        });
     };
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -115,9 +133,13 @@ fn read_one(path: &Path, room: u64) -> Result<String, String> {
     }
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
-    file.take(room + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    file.take(room + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > room {
-        return Err(format!("is too large: all configuration files together are at most {ALL_BYTES_MAX} bytes"));
+        return Err(format!(
+            "is too large: all configuration files together are at most {ALL_BYTES_MAX} bytes"
+        ));
     }
     String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
 }

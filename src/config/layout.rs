@@ -167,17 +167,26 @@ mod tests {
             (layout.limits_db(), "/var/lib/lockgate/gateway/limits.db"),
             (layout.frozen.clone(), "/var/lib/lockgate/frozen"),
             (layout.fence_lock(), "/var/lib/lockgate-fence/lock"),
-            (layout.unresolved(Role::Save), "/var/lib/lockgate-fence/unresolved.save"),
+            (
+                layout.unresolved(Role::Save),
+                "/var/lib/lockgate-fence/unresolved.save",
+            ),
             (layout.drop_dir(Role::Save), "/var/spool/lockgate/save/drop"),
             (layout.gate_dir(Role::Save), "/var/spool/lockgate/save/gate"),
             (layout.gateway_socket(), "/run/lockgate/gateway.sock"),
             (layout.admin_socket(Role::Save), "/run/lockgate/save/admin.sock"),
-            (layout.status_socket(Role::Delete), "/run/lockgate/delete/status.sock"),
+            (
+                layout.status_socket(Role::Delete),
+                "/run/lockgate/delete/status.sock",
+            ),
         ];
         for (path, expected) in told {
             assert_eq!(path, PathBuf::from(expected));
         }
-        assert_eq!(layout.credentials_dir(Role::Save), Some(PathBuf::from("/run/credentials/x")));
+        assert_eq!(
+            layout.credentials_dir(Role::Save),
+            Some(PathBuf::from("/run/credentials/x"))
+        );
     }
 
     #[test]
@@ -198,6 +207,9 @@ mod tests {
         for (path, expected) in told {
             assert_eq!(path, PathBuf::from(expected));
         }
-        assert_eq!(layout.credentials_dir(Role::Save), Some(PathBuf::from("/d/credentials/save")));
+        assert_eq!(
+            layout.credentials_dir(Role::Save),
+            Some(PathBuf::from("/d/credentials/save"))
+        );
     }
 }

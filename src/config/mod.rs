@@ -33,8 +33,9 @@ mod tests;
 
 pub use check::Surroundings;
 pub use checked::{
-    ApprovalRule, Config, Deadlines, Delete, Duty, Http, Limits, Log, LogFormat, LogLevel, Mode, ObjectIdRule,
-    Retention, Save, SharedWrite, Source, SourceKind, SourceLimits, UserVerification, Vault, VaultKind,
+    ApprovalRule, Config, Deadlines, Delete, Duty, Http, Limits, Log, LogFormat, LogLevel, Mode,
+    ObjectIdRule, Retention, Save, SharedWrite, Source, SourceKind, SourceLimits, UserVerification, Vault,
+    VaultKind,
 };
 pub use layout::{Credentials, Installation, Layout, MAIN_FILE, SOCKET_PATH_BYTES_MAX};
 pub use page::man_page;
@@ -52,7 +53,13 @@ use std::path::PathBuf;
 /// [`Problems`]: all of them, by file and line.
 pub fn load(installation: &Installation) -> Result<Config, Problems> {
     let people = People::of_this_machine().map_err(|error| error.to_string());
-    load_with(installation, &Surroundings { people, credentials_directory: credentials_directory() })
+    load_with(
+        installation,
+        &Surroundings {
+            people,
+            credentials_directory: credentials_directory(),
+        },
+    )
 }
 
 /// The same with given surroundings.
@@ -73,7 +80,15 @@ fn judge(
     mut problems: Vec<Problem>,
 ) -> Result<Config, Problems> {
     let (raw, places, absence) = parse::parse(files, &mut problems);
-    let config = check::check(files, raw, &places, absence, installation, surroundings, &mut problems);
+    let config = check::check(
+        files,
+        raw,
+        &places,
+        absence,
+        installation,
+        surroundings,
+        &mut problems,
+    );
     if problems.is_empty() {
         return Ok(config);
     }
@@ -87,7 +102,12 @@ fn absolute(installation: &Installation, problems: &mut Vec<Problem>) -> Install
     let mut fixed = |path: &PathBuf| {
         std::path::absolute(path).unwrap_or_else(|error| {
             let message = format!("cannot be made absolute: {error}");
-            problems.push(Problem { file: path.clone(), line: None, key: String::new(), message });
+            problems.push(Problem {
+                file: path.clone(),
+                line: None,
+                key: String::new(),
+                message,
+            });
             path.clone()
         })
     };
@@ -97,7 +117,12 @@ fn absolute(installation: &Installation, problems: &mut Vec<Problem>) -> Install
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the service manager names the directory in the environment only")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the service manager names the directory in the environment only"
+)]
 fn credentials_directory() -> Option<PathBuf> {
-    std::env::var_os("CREDENTIALS_DIRECTORY").filter(|path| !path.is_empty()).map(PathBuf::from)
+    std::env::var_os("CREDENTIALS_DIRECTORY")
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
 }

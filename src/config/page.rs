@@ -72,7 +72,10 @@ fn heading(table: &str) -> String {
 fn entry(key: Key) -> String {
     let facts = match key {
         Key::Count(key) => {
-            format!("{} from {} to {}. Default: {}.", key.unit, key.min, key.max, key.default)
+            format!(
+                "{} from {} to {}. Default: {}.",
+                key.unit, key.min, key.max, key.default
+            )
         }
         Key::Time(key) => {
             let zero = match key.zero {
@@ -80,16 +83,29 @@ fn entry(key: Key) -> String {
                 Zero::Refused => String::new(),
             };
             let (min, max) = (millis(key.min_ms), millis(key.max_ms));
-            format!("duration from \"{min}\" to \"{max}\"{zero}. Default: \"{}\".", key.default)
+            format!(
+                "duration from \"{min}\" to \"{max}\"{zero}. Default: \"{}\".",
+                key.default
+            )
         }
         Key::Flag(key) => format!("true or false. Default: {}.", key.default),
         Key::Words(key) => {
-            let words = key.words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+            let words = key
+                .words
+                .iter()
+                .map(|word| format!("\"{word}\""))
+                .collect::<Vec<_>>()
+                .join(", ");
             format!("one of {words}. Default: \"{}\".", key.default)
         }
         Key::Text(key) => format!("{}. Default: {}.", key.shape, key.default),
     };
-    format!(".TP\n.B {}\n{}\n.br\n{}\n", quoted(key.name()), quoted(&facts), quoted(key.effect()))
+    format!(
+        ".TP\n.B {}\n{}\n.br\n{}\n",
+        quoted(key.name()),
+        quoted(&facts),
+        quoted(key.effect())
+    )
 }
 
 fn millis(ms: u64) -> String {
@@ -99,7 +115,11 @@ fn millis(ms: u64) -> String {
 /// Text in which nothing is a troff command.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('-', "\\-");
-    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +129,10 @@ mod tests {
     #[test]
     fn the_shipped_page_is_the_one_made_from_the_table() {
         let shipped = include_str!("../../packaging/man/lockgate.toml.5");
-        assert!(shipped == man_page(), "run `lockgate man packaging/man` and commit lockgate.toml.5");
+        assert!(
+            shipped == man_page(),
+            "run `lockgate man packaging/man` and commit lockgate.toml.5"
+        );
     }
 
     #[test]

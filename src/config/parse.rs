@@ -30,7 +30,11 @@ pub(super) enum Absence {
 
 /// Parses and joins the files.
 pub(super) fn parse<'f>(files: &'f Files, problems: &mut Vec<Problem>) -> (Raw, DeTable<'f>, Absence) {
-    let mut absence = if problems.is_empty() { Absence::Known } else { Absence::Unsure };
+    let mut absence = if problems.is_empty() {
+        Absence::Known
+    } else {
+        Absence::Unsure
+    };
     let mut all = DeTable::new();
     let mut broken_lines = Vec::new();
     for file in &files.files {
@@ -40,7 +44,12 @@ pub(super) fn parse<'f>(files: &'f Files, problems: &mut Vec<Problem>) -> (Raw, 
             let (file, line) = files.locate(offset);
             broken_lines.push((file.clone(), line));
             absence = Absence::Unsure;
-            problems.push(Problem { file, line, key: String::new(), message: error.message().to_owned() });
+            problems.push(Problem {
+                file,
+                line,
+                key: String::new(),
+                message: error.message().to_owned(),
+            });
         }
         join(&mut all, table.into_inner(), "", files, problems);
     }
@@ -66,10 +75,14 @@ fn join<'i>(
             into.insert(key, value);
             continue;
         };
-        if matches!((first.get_ref(), value.get_ref()), (DeValue::Table(_), DeValue::Table(_))) {
-            if let (Some(DeValue::Table(first)), DeValue::Table(second)) =
-                (into.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value.into_inner())
-            {
+        if matches!(
+            (first.get_ref(), value.get_ref()),
+            (DeValue::Table(_), DeValue::Table(_))
+        ) {
+            if let (Some(DeValue::Table(first)), DeValue::Table(second)) = (
+                into.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut),
+                value.into_inner(),
+            ) {
                 join(first, second, &name, files, problems);
             }
             continue;
@@ -77,9 +90,16 @@ fn join<'i>(
         let (other, other_line) = files.locate(first_key.span().start);
         let (file, line) = files.locate(key.span().start);
         let line_text = other_line.map(|line| format!(" line {line}")).unwrap_or_default();
-        let message =
-            format!("is already set in {}{line_text}; a key may stand in one file only", other.display());
-        problems.push(Problem { file, line, key: name, message });
+        let message = format!(
+            "is already set in {}{line_text}; a key may stand in one file only",
+            other.display()
+        );
+        problems.push(Problem {
+            file,
+            line,
+            key: name,
+            message,
+        });
     }
 }
 
@@ -94,10 +114,18 @@ fn read(table: &mut DeTable<'_>, files: &Files, problems: &mut Vec<Problem>) -> 
         let key = key_at(table, &span).unwrap_or_default();
         let (file, line) = files.locate(span.start);
         let mut message = plain(error.message());
-        if KEYS.iter().any(|known| matches!(known, Key::Time(time) if time.name == key)) {
+        if KEYS
+            .iter()
+            .any(|known| matches!(known, Key::Time(time) if time.name == key))
+        {
             message = format!("{message}: write {}", units::HOW);
         }
-        problems.push(Problem { file, line, key, message });
+        problems.push(Problem {
+            file,
+            line,
+            key,
+            message,
+        });
         if !remove(table, &span) {
             return Raw::default();
         }
@@ -195,5 +223,9 @@ fn is_at(key: Range<usize>, value: &Spanned<DeValue<'_>>, span: &Range<usize>) -
 }
 
 fn under(above: &str, key: &str) -> String {
-    if above.is_empty() { key.to_owned() } else { format!("{above}.{key}") }
+    if above.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{above}.{key}")
+    }
 }

@@ -31,10 +31,16 @@ impl PathPattern {
             return Err(format!("is longer than {PATTERN_BYTES_MAX} bytes"));
         }
         if !text.starts_with(root) {
-            return Err(format!("\"{text}\" can never match: every path begins with vault.root, \"{root}\""));
+            return Err(format!(
+                "\"{text}\" can never match: every path begins with vault.root, \"{root}\""
+            ));
         }
-        let glob = glob::Pattern::new(text)
-            .map_err(|error| format!("\"{text}\" is not a pattern: {}, at character {}", error.msg, error.pos))?;
+        let glob = glob::Pattern::new(text).map_err(|error| {
+            format!(
+                "\"{text}\" is not a pattern: {}, at character {}",
+                error.msg, error.pos
+            )
+        })?;
         Ok(PathPattern { glob })
     }
 
@@ -79,7 +85,15 @@ mod tests {
 
     #[test]
     fn a_pattern_that_can_never_match_is_refused() {
-        for text in ["", "*", "/app/vaultx/**", "/app/vault", "/app/vault/a**", "/app/vault/[a", "/app/vault/***"] {
+        for text in [
+            "",
+            "*",
+            "/app/vaultx/**",
+            "/app/vault",
+            "/app/vault/a**",
+            "/app/vault/[a",
+            "/app/vault/***",
+        ] {
             assert!(PathPattern::parse("/app/vault/", text).is_err(), "{text}");
         }
     }

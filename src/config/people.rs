@@ -32,7 +32,10 @@ pub enum PeopleError {
 impl People {
     /// From the texts of the two files.
     pub fn new(passwd: impl Into<String>, group: impl Into<String>) -> People {
-        People { passwd: passwd.into(), group: group.into() }
+        People {
+            passwd: passwd.into(),
+            group: group.into(),
+        }
     }
 
     /// This machine's.
@@ -40,7 +43,10 @@ impl People {
     /// # Errors
     /// Either file cannot be read.
     pub fn of_this_machine() -> std::io::Result<People> {
-        Ok(People::new(std::fs::read_to_string("/etc/passwd")?, std::fs::read_to_string("/etc/group")?))
+        Ok(People::new(
+            std::fs::read_to_string("/etc/passwd")?,
+            std::fs::read_to_string("/etc/group")?,
+        ))
     }
 
     /// The UIDs of everyone listed in the group or with it as their first group.
@@ -60,7 +66,12 @@ impl People {
             .filter(|account| gid.is_some() && account.gid == gid)
             .map(|account| account.uid)
             .collect();
-        for member in line.get(3).unwrap_or(&"").split(',').filter(|member| !member.is_empty()) {
+        for member in line
+            .get(3)
+            .unwrap_or(&"")
+            .split(',')
+            .filter(|member| !member.is_empty())
+        {
             let found = self.accounts().find(|account| account.name == member);
             let account = found.ok_or_else(|| PeopleError::NoMember {
                 group: group.to_owned(),
@@ -73,14 +84,20 @@ impl People {
 
     /// The UID of an account.
     pub fn uid(&self, name: &str) -> Option<u32> {
-        self.accounts().find(|account| account.name == name).map(|account| account.uid)
+        self.accounts()
+            .find(|account| account.name == name)
+            .map(|account| account.uid)
     }
 
     fn accounts(&self) -> impl Iterator<Item = Account<'_>> {
         self.passwd.lines().filter_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             let uid = fields.get(2)?.parse().ok()?;
-            Some(Account { name: fields.first()?, uid, gid: fields.get(3)?.parse().ok() })
+            Some(Account {
+                name: fields.first()?,
+                uid,
+                gid: fields.get(3)?.parse().ok(),
+            })
         })
     }
 }
@@ -113,7 +130,13 @@ mod tests {
 
     #[test]
     fn an_unknown_group_or_member_has_no_answer() {
-        assert_eq!(people().members("wheel"), Err(PeopleError::NoGroup("wheel".to_owned())));
-        assert!(matches!(people().members("ghost"), Err(PeopleError::NoMember { .. })));
+        assert_eq!(
+            people().members("wheel"),
+            Err(PeopleError::NoGroup("wheel".to_owned()))
+        );
+        assert!(matches!(
+            people().members("ghost"),
+            Err(PeopleError::NoMember { .. })
+        ));
     }
 }

@@ -36,7 +36,10 @@ impl RequesterRule {
     fn allows(&self, uid: u32, kind: JobKind, path: &str) -> bool {
         self.uids.contains(&uid)
             && self.kinds.contains(&kind)
-            && self.paths.as_ref().is_none_or(|paths| paths.iter().any(|pattern| pattern.matches(path)))
+            && self
+                .paths
+                .as_ref()
+                .is_none_or(|paths| paths.iter().any(|pattern| pattern.matches(path)))
     }
 }
 
@@ -48,8 +51,11 @@ mod tests {
         RequesterRule {
             uids: uids.iter().copied().collect(),
             kinds: kinds.iter().copied().collect(),
-            paths: paths
-                .map(|all| all.iter().map(|text| PathPattern::parse("/app/vault/", text).unwrap()).collect()),
+            paths: paths.map(|all| {
+                all.iter()
+                    .map(|text| PathPattern::parse("/app/vault/", text).unwrap())
+                    .collect()
+            }),
         }
     }
 
@@ -75,7 +81,9 @@ mod tests {
 
     #[test]
     fn an_empty_group_is_nobody() {
-        let policy = RequesterPolicy { rules: vec![rule(&[], &JobKind::ALL, None)] };
+        let policy = RequesterPolicy {
+            rules: vec![rule(&[], &JobKind::ALL, None)],
+        };
         assert!(!policy.allows(1000, JobKind::Save, "/app/vault/a"));
     }
 }

@@ -47,18 +47,50 @@ mod tests {
 
     #[test]
     fn a_duration_is_one_number_with_one_unit() {
-        for (text, seconds) in [("0", 0), ("0s", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)] {
+        for (text, seconds) in [
+            ("0", 0),
+            ("0s", 0),
+            ("30s", 30),
+            ("15m", 900),
+            ("24h", 86_400),
+            ("7d", 604_800),
+        ] {
             assert_eq!(duration(text), Some(Duration::from_secs(seconds)), "{text}");
         }
         assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
-        for text in ["", "5", "h", "1.5h", "-1s", "+1s", " 1s", "1s ", "1h30m", "1H", "1 h", "1w", "99999999999999999d"] {
+        for text in [
+            "",
+            "5",
+            "h",
+            "1.5h",
+            "-1s",
+            "+1s",
+            " 1s",
+            "1s ",
+            "1h30m",
+            "1H",
+            "1 h",
+            "1w",
+            "99999999999999999d",
+        ] {
             assert_eq!(duration(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn the_words_for_a_duration_read_back_as_the_same() {
-        for ms in [0, 1, 500, 1000, 1500, 60_000, 90_000, 3_600_000, 86_400_000, 604_800_000] {
+        for ms in [
+            0,
+            1,
+            500,
+            1000,
+            1500,
+            60_000,
+            90_000,
+            3_600_000,
+            86_400_000,
+            604_800_000,
+        ] {
             let told = Duration::from_millis(ms);
             assert_eq!(duration(&words(told)), Some(told));
         }
