@@ -80,7 +80,7 @@ Examples:
   lockgate --dir /tmp/play approval draft JOB               what an approver signs, and how
   lockgate overview                                         every role of the packaged installation
   lockgate explain target_drift                             what a code means and what to do
-  lockgate config check                                     every problem of the configuration at once
+  lockgate config check                                     every problem at once
 
 Exit statuses:
    0  done                                  65  the document was refused

@@ -96,7 +96,7 @@ keys! {
             default is development.",
     }
     INSTANCE: Text {
-        name: "instance", default: "none: it must be set", shape: "a random UUID (version 4, lower case)",
+        name: "instance", default: "none; it must be set", shape: "a random UUID (version 4, lower case)",
         effect: "Names this installation. Approvals are bound to it: one signed for another instance is worth nothing \
             here. Give a cloned host a new one.",
     }
@@ -105,12 +105,12 @@ keys! {
         effect: "Where objects come from. git is a repository on this host; the other two are not in this build yet.",
     }
     SOURCE_REF: Text {
-        name: "source.ref", default: "none: it must be set", shape: "a branch, as in \"main\" or \"refs/heads/main\"",
+        name: "source.ref", default: "none; it must be set", shape: "a branch, as in \"main\" or \"refs/heads/main\"",
         effect: "The branch whose history is the truth: a commit that is neither its tip nor an ancestor is refused \
             (commit_not_on_ref).",
     }
     SOURCE_REPOSITORY: Text {
-        name: "source.repository", default: "none: it must be set", shape: "text, as in \"team/notes\"",
+        name: "source.repository", default: "none; it must be set", shape: "text, as in \"team/notes\"",
         effect: "The repository's name in provenance hashes. Changing it makes every provenance hash made before \
             wrong.",
     }
@@ -119,7 +119,7 @@ keys! {
         effect: "Put before the part of a vault path that is below vault.root to get the path in the repository.",
     }
     SOURCE_PATH: Text {
-        name: "source.path", default: "none: it must be set; with --dir, DIR/source", shape: "a directory",
+        name: "source.path", default: "none; it must be set; with --dir, DIR/source", shape: "a directory",
         effect: "The git repository, bare or not. Only read; its alternates are not followed.",
     }
     SOURCE_OBJECT_ID: Text {
@@ -163,12 +163,12 @@ keys! {
             vault.path).",
     }
     VAULT_PATH: Text {
-        name: "vault.path", default: "none: it must be set; with --dir, DIR/vault", shape: "a directory",
+        name: "vault.path", default: "none; it must be set; with --dir, DIR/vault", shape: "a directory",
         effect: "The directory that stands for vault.root. It holds a file .lockgate-vault with vault.id; without it \
             (a file system that is not mounted) the vault is unreachable, not empty.",
     }
     VAULT_ID: Text {
-        name: "vault.id", default: "none: in production it must be set", shape: "text without spaces",
+        name: "vault.id", default: "none; in production it must be set", shape: "text without spaces",
         effect: "What the marker file .lockgate-vault must say. In development it may be left out: then any marker \
             will do.",
     }
@@ -226,7 +226,7 @@ keys! {
             not count.",
     }
     APPROVAL_PATHS: Text {
-        name: "delete.approval.paths", default: "none: each rule must set it",
+        name: "delete.approval.paths", default: "none; each rule must set it",
         shape: "a list of patterns of vault paths",
         effect: "What the rule is for. `*` and `?` stay within one component, `**` stands for any number of whole \
             components. All rules that match a path apply together: the highest required, the shortest max_age. A \
@@ -249,12 +249,12 @@ keys! {
         effect: "With true only signatures of hardware keys that verified their user (PIN or fingerprint) count.",
     }
     REQUESTER_UID: Text {
-        name: "requester.uid", default: "none: each table sets uid or group", shape: "a number",
+        name: "requester.uid", default: "none; each table sets uid or group", shape: "a number",
         effect: "Whom the table is for. Without any [[requester]] everyone who can drop a file may ask for \
             everything; with any, each request needs a table that fits it.",
     }
     REQUESTER_GROUP: Text {
-        name: "requester.group", default: "none: each table sets uid or group", shape: "a name in /etc/group",
+        name: "requester.group", default: "none; each table sets uid or group", shape: "a name in /etc/group",
         effect: "Whom the table is for: the members when the configuration is read, by /etc/group and /etc/passwd \
             alone.",
     }

@@ -4,7 +4,6 @@
 
 use super::keys::{KEYS, Key, Zero};
 use super::units;
-use std::fmt::Write;
 
 const HEAD: &str = r#".TH lockgate.toml 5 "" "lockgate" "lockgate"
 .SH NAME
@@ -53,8 +52,7 @@ pub fn man_page() -> String {
         let (of, _) = key.name().rsplit_once('.').unwrap_or_default();
         if of != table {
             table = of;
-            // Writing to a String cannot fail; there is nothing to do about it if it does.
-            let _written = write!(page, ".SS {}\n", quoted(&heading(of)));
+            page.push_str(&format!(".SS {}\n", quoted(&heading(of))));
         }
         page.push_str(&entry(*key));
     }

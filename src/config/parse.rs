@@ -156,18 +156,7 @@ pub(super) fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String>
 fn search(table: &DeTable<'_>, above: &str, span: &Range<usize>) -> Option<String> {
     for (key, value) in table {
         let name = under(above, key.get_ref());
-        let deeper = match value.get_ref() {
-            DeValue::Table(inner) => search(inner, &name, span),
-            DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
-                DeValue::Table(inner) => search(inner, &name, span),
-                _ => None,
-            }),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => None,
-        };
+        let deeper = tables(value.get_ref()).into_iter().find_map(|inner| search(inner, &name, span));
         if deeper.is_some() {
             return deeper;
         }
@@ -182,18 +171,7 @@ fn search(table: &DeTable<'_>, above: &str, span: &Range<usize>) -> Option<Strin
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
     let mut here = None;
     for (key, value) in table.iter_mut() {
-        let within = match value.get_mut() {
-            DeValue::Table(inner) => remove(inner, span),
-            DeValue::Array(items) => items.iter_mut().any(|item| match item.get_mut() {
-                DeValue::Table(inner) => remove(inner, span),
-                _ => false,
-            }),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Float(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => false,
-        };
+        let within = tables_mut(value.get_mut()).into_iter().any(|inner| remove(inner, span));
         if within {
             return true;
         }
@@ -203,6 +181,36 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
         }
     }
     here.is_some_and(|key| table.remove(key.as_ref()).is_some())
+}
+
+/// The tables a value is or holds as items.
+fn tables<'t, 'i>(value: &'t DeValue<'i>) -> Vec<&'t DeTable<'i>> {
+    match value {
+        DeValue::Table(inner) => vec![inner],
+        DeValue::Array(items) => items.iter().filter_map(|item| item.get_ref().as_table()).collect(),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => Vec::new(),
+    }
+}
+
+/// The same, to change them.
+fn tables_mut<'t, 'i>(value: &'t mut DeValue<'i>) -> Vec<&'t mut DeTable<'i>> {
+    match value {
+        DeValue::Table(inner) => vec![inner],
+        DeValue::Array(items) => items.iter_mut().filter_map(|item| table_mut(item.get_mut())).collect(),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => Vec::new(),
+    }
+}
+
+fn table_mut<'t, 'i>(value: &'t mut DeValue<'i>) -> Option<&'t mut DeTable<'i>> {
+    if let DeValue::Table(inner) = value { Some(inner) } else { None }
 }
 
 /// Whether the key, its value, or an item of its value covers `span`.

@@ -260,7 +260,9 @@ fn syntax_errors_are_told_beside_the_rest() {
 #[test]
 fn hostile_texts_are_problems_and_never_more() {
     let deep = format!("a = {}1{}", "[".repeat(5000), "]".repeat(5000));
-    let dotted = format!("{}x = 1", "a.".repeat(5000));
+    let dotted = format!("{}x = 1", "a.".repeat(100_000));
+    let tables = format!("[{}x]\ny = 1", "a.".repeat(100_000));
+    let inline = format!("x = {}1{}", "{a=".repeat(20_000), "}".repeat(20_000));
     let many: String = (0..1000).map(|n| format!("k{n} = 1\n")).collect();
     for text in [
         "",
@@ -279,6 +281,8 @@ fn hostile_texts_are_problems_and_never_more() {
         "requester = {}",
         &deep,
         &dotted,
+        &tables,
+        &inline,
         &many,
     ] {
         assert!(!below(text).unwrap_err().is_empty());

@@ -141,7 +141,7 @@ fn own_state(config: &Config, role: Role, uid: u32, repair: Repair, found: &mut 
         Ok(Some(about)) => private(&directory, &about, Shape::Directory, role, uid, repair, found),
         Ok(None) => {
             found.push(Complaint::configuration(format!(
-                "{} does not exist: make it with owner lockgate-{role} and mode 0700 (the package does)",
+                "{} does not exist: make it with owner lockgate-{role} and mode 0700 (the package does, or `lockgate up`)",
                 directory.display()
             )));
             return;
