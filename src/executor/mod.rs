@@ -1,0 +1,101 @@
+//! Drives one role: what comes in is admitted, what may run is claimed, verified, executed and settled. In: a ledger, a
+//! source, a vault and the files that guard them. Out: jobs in their final states, and nothing done twice.
+//!
+//! Threads of one process: `intake` (drop directory → admission), `work` × workers (claim → settle), `leases` (renewal), the
+//! ledger's writer. They share [`Gear`] and wake each other; nothing polls.
+//! Not here: sockets and signals (daemon/), what is decided (roles/, settlement/).
+
+pub mod approvals;
+pub mod conditions;
+pub mod delete;
+pub mod holders;
+pub mod intake;
+pub mod leases;
+pub mod probe;
+pub mod save;
+pub mod wake;
+pub mod work;
+
+use crate::clock::SharedClock;
+use crate::config::Config;
+use crate::fence::FenceDir;
+use crate::job::Role;
+use crate::job::document::DocumentRules;
+use crate::ledger::Ledger;
+use crate::ledger::admit::AdmitSettings;
+use crate::ledger::claim::Claimer;
+use crate::recovery::Recovery;
+use crate::source::Source;
+use crate::spent::SpentLog;
+use crate::target::Vault;
+use crate::workers::WorkerLock;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the loops of one process share.
+#[derive(Debug)]
+pub struct Gear {
+    /// Which role this is.
+    pub role: Role,
+    /// Checked settings.
+    pub config: Config,
+    /// Time.
+    pub clock: SharedClock,
+    /// The truth.
+    pub ledger: Ledger,
+    /// Where objects come from.
+    pub source: Arc<dyn Source>,
+    /// Where effects go.
+    pub vault: Arc<dyn Vault>,
+    /// Holds on paths across roles.
+    pub fence: FenceDir,
+    /// Delete only.
+    pub spent: Option<SpentLog>,
+    /// Delete only; `None` while its key is missing.
+    pub recovery: Option<Recovery>,
+    /// This process's proof of life.
+    pub worker: WorkerLock,
+    /// Leases it holds.
+    pub leases: Arc<leases::Leases>,
+    /// What is wrong.
+    pub conditions: conditions::Conditions,
+    /// New work, or an operator changed something.
+    pub wake: wake::Wake,
+    /// The public keys.
+    pub approvers: approvals::ApproversFile,
+    /// Set once: stop claiming, finish, exit.
+    pub stopping: AtomicBool,
+}
+
+impl Gear {
+    /// Whether the process is asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+    /// Rules for documents under this configuration.
+    pub fn rules(&self) -> DocumentRules {
+        self.config.document_rules()
+    }
+    /// Who claims.
+    pub fn claimer(&self) -> Claimer {
+        Claimer { worker: self.worker.id(), lease_ms: leases::LEASE_MS, rules: self.rules() }
+    }
+    /// Admission's settings.
+    pub fn admit_settings(&self) -> AdmitSettings {
+        AdmitSettings {
+            approval_wait_ms: self.config.delete.approval_wait_ms,
+            submissions_kept: self.config.limits.submissions_kept,
+        }
+    }
+    /// The root-owned kill switch.
+    pub fn frozen_file(&self) -> PathBuf {
+        self.config.layout.frozen_file()
+    }
+    /// Looks at the kill switch now; unreadable counts as frozen.
+    pub fn is_frozen_by_file(&self) -> bool {
+        let present = self.frozen_file().symlink_metadata().map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true);
+        self.conditions.frozen_file(present);
+        present
+    }
+}
