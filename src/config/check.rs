@@ -237,8 +237,8 @@ fn http(check: &mut Check<'_>, raw: raw::Http) -> Http {
         connections_max: check.count(keys::HTTP_CONNECTIONS, raw.connections_max),
         connections_per_uid_max: check.count(keys::HTTP_PER_UID, raw.connections_per_uid_max),
         header_timeout: check.time(keys::HTTP_HEADER_TIME, raw.header_timeout),
-        request_timeout: check.time(keys::HTTP_REQUEST_TIME, raw.request_timeout),
-        idle_timeout: check.time(keys::HTTP_IDLE_TIME, raw.idle_timeout),
+        body_timeout: check.time(keys::HTTP_BODY_TIME, raw.body_timeout),
+        write_timeout: check.time(keys::HTTP_WRITE_TIME, raw.write_timeout),
     }
 }
 
@@ -254,17 +254,12 @@ fn log(check: &mut Check<'_>, raw: &raw::Log) -> Log {
 pub(super) fn source_limits(check: &mut Check<'_>, raw: raw::SourceLimits) -> SourceLimits {
     SourceLimits {
         blob_bytes_max: check.count(keys::SOURCE_BLOB, raw.blob_bytes_max),
-        tree_bytes_max: check.count(keys::SOURCE_TREE, raw.tree_bytes_max),
-        commit_bytes_max: check.count(keys::SOURCE_COMMIT, raw.commit_bytes_max),
         commits_walked_max: check.count(keys::SOURCE_WALK, raw.commits_walked_max),
     }
 }
 
 pub(super) fn deadlines(check: &mut Check<'_>, raw: raw::Deadlines) -> Deadlines {
-    Deadlines {
-        read: check.time(keys::VAULT_READ, raw.read),
-        send: check.time(keys::VAULT_SEND, raw.send),
-    }
+    Deadlines { send: check.time(keys::VAULT_SEND, raw.send) }
 }
 
 /// The packaged layout with `[paths]` over it, or the one below `--dir`, which `[paths]` cannot change.

@@ -98,10 +98,6 @@ pub enum ObjectIdRule {
 pub struct SourceLimits {
     /// Bytes of one object's content.
     pub blob_bytes_max: u64,
-    /// Bytes of one git tree.
-    pub tree_bytes_max: u64,
-    /// Bytes of one git commit.
-    pub commit_bytes_max: u64,
     /// Commits looked at to decide whether one is an ancestor of another.
     pub commits_walked_max: u64,
 }
@@ -144,8 +140,6 @@ pub enum SharedWrite {
 /// `[vault.deadlines]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// One look at the vault.
-    pub read: Duration,
     /// One write or delete; a lease must outlast it.
     pub send: Duration,
 }
@@ -250,12 +244,12 @@ pub struct Http {
     pub connections_max: u32,
     /// Connections of one UID to one socket.
     pub connections_per_uid_max: u32,
-    /// From the connection, or the last answer, to the end of the headers.
+    /// From the connection, or the last answer, to the end of the headers; so also how long a connection may idle.
     pub header_timeout: Duration,
-    /// From the end of the headers to the end of the answer; event streams excepted.
-    pub request_timeout: Duration,
-    /// A connection on which nothing happens.
-    pub idle_timeout: Duration,
+    /// From the end of the headers to the end of the body.
+    pub body_timeout: Duration,
+    /// How long a peer may leave an answer unread.
+    pub write_timeout: Duration,
 }
 
 /// `[log]`

@@ -139,14 +139,6 @@ keys! {
         name: "source.limits.blob_bytes_max", default: 128 * MIB, min: 1, max: 2 * GIB, unit: "bytes",
         effect: "The largest object content that is read; a job for a larger one is refused.",
     }
-    SOURCE_TREE: Count {
-        name: "source.limits.tree_bytes_max", default: 16 * MIB, min: KIB, max: GIB, unit: "bytes",
-        effect: "The largest git tree (one directory) that is read.",
-    }
-    SOURCE_COMMIT: Count {
-        name: "source.limits.commit_bytes_max", default: MIB, min: KIB, max: 64 * MIB, unit: "bytes",
-        effect: "The largest git commit (with its message and signatures) that is read.",
-    }
     SOURCE_WALK: Count {
         name: "source.limits.commits_walked_max", default: 1_000_000, min: 1, max: 100_000_000, unit: "commits",
         effect: "How far the history is followed to decide whether one commit is an ancestor of another; past it the \
@@ -184,10 +176,6 @@ keys! {
         name: "vault.shared_write_accepted", default: false,
         effect: "The operating system cannot keep the save UID from unlinking in a directory that it may write. \
             Production takes a directory vault only with true here, which says that somebody knows.",
-    }
-    VAULT_READ: Time {
-        name: "vault.deadlines.read", default: "10s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
-        effect: "How long one look at the vault may take; past it the vault is unreachable.",
     }
     VAULT_SEND: Time {
         name: "vault.deadlines.send", default: "30s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
@@ -328,16 +316,17 @@ keys! {
         effect: "How many of them one UID may have; one more is closed.",
     }
     HTTP_HEADER_TIME: Time {
-        name: "http.header_timeout", default: "5s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
-        effect: "How long the headers of a request may take to arrive.",
+        name: "http.header_timeout", default: "30s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
+        effect: "How long the headers of a request may take to arrive, counted from the connection or from the answer \
+            before; so also how long a connection may idle.",
     }
-    HTTP_REQUEST_TIME: Time {
-        name: "http.request_timeout", default: "30s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
-        effect: "How long the body and the answer may take; event streams are not counted.",
+    HTTP_BODY_TIME: Time {
+        name: "http.body_timeout", default: "10s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
+        effect: "How long the body of a request may take to arrive.",
     }
-    HTTP_IDLE_TIME: Time {
-        name: "http.idle_timeout", default: "60s", min_ms: 100, max_ms: 3600 * SECOND, zero: Zero::Refused,
-        effect: "How long a connection may stay open without a request.",
+    HTTP_WRITE_TIME: Time {
+        name: "http.write_timeout", default: "10s", min_ms: 100, max_ms: 600 * SECOND, zero: Zero::Refused,
+        effect: "How long a peer may leave an answer, or an event, unread.",
     }
     LOG_FORMAT: Words {
         name: "log.format", default: "text", words: &["text", "json"],

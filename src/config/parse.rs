@@ -156,7 +156,9 @@ pub(super) fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String>
 fn search(table: &DeTable<'_>, above: &str, span: &Range<usize>) -> Option<String> {
     for (key, value) in table {
         let name = under(above, key.get_ref());
-        let deeper = tables(value.get_ref()).into_iter().find_map(|inner| search(inner, &name, span));
+        let deeper = tables(value.get_ref())
+            .into_iter()
+            .find_map(|inner| search(inner, &name, span));
         if deeper.is_some() {
             return deeper;
         }
@@ -171,7 +173,9 @@ fn search(table: &DeTable<'_>, above: &str, span: &Range<usize>) -> Option<Strin
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
     let mut here = None;
     for (key, value) in table.iter_mut() {
-        let within = tables_mut(value.get_mut()).into_iter().any(|inner| remove(inner, span));
+        let within = tables_mut(value.get_mut())
+            .into_iter()
+            .any(|inner| remove(inner, span));
         if within {
             return true;
         }
@@ -187,7 +191,10 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
 fn tables<'t, 'i>(value: &'t DeValue<'i>) -> Vec<&'t DeTable<'i>> {
     match value {
         DeValue::Table(inner) => vec![inner],
-        DeValue::Array(items) => items.iter().filter_map(|item| item.get_ref().as_table()).collect(),
+        DeValue::Array(items) => items
+            .iter()
+            .filter_map(|item| item.get_ref().as_table())
+            .collect(),
         DeValue::String(_)
         | DeValue::Integer(_)
         | DeValue::Float(_)
@@ -200,7 +207,10 @@ fn tables<'t, 'i>(value: &'t DeValue<'i>) -> Vec<&'t DeTable<'i>> {
 fn tables_mut<'t, 'i>(value: &'t mut DeValue<'i>) -> Vec<&'t mut DeTable<'i>> {
     match value {
         DeValue::Table(inner) => vec![inner],
-        DeValue::Array(items) => items.iter_mut().filter_map(|item| table_mut(item.get_mut())).collect(),
+        DeValue::Array(items) => items
+            .iter_mut()
+            .filter_map(|item| table_mut(item.get_mut()))
+            .collect(),
         DeValue::String(_)
         | DeValue::Integer(_)
         | DeValue::Float(_)
@@ -210,7 +220,11 @@ fn tables_mut<'t, 'i>(value: &'t mut DeValue<'i>) -> Vec<&'t mut DeTable<'i>> {
 }
 
 fn table_mut<'t, 'i>(value: &'t mut DeValue<'i>) -> Option<&'t mut DeTable<'i>> {
-    if let DeValue::Table(inner) = value { Some(inner) } else { None }
+    if let DeValue::Table(inner) = value {
+        Some(inner)
+    } else {
+        None
+    }
 }
 
 /// Whether the key, its value, or an item of its value covers `span`.

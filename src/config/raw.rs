@@ -50,8 +50,6 @@ pub(super) struct Source {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SourceLimits {
     pub(super) blob_bytes_max: Key<i64>,
-    pub(super) tree_bytes_max: Key<i64>,
-    pub(super) commit_bytes_max: Key<i64>,
     pub(super) commits_walked_max: Key<i64>,
 }
 
@@ -73,7 +71,6 @@ pub(super) struct Vault {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Deadlines {
-    pub(super) read: Key<String>,
     pub(super) send: Key<String>,
 }
 
@@ -149,8 +146,8 @@ pub(super) struct Http {
     pub(super) connections_max: Key<i64>,
     pub(super) connections_per_uid_max: Key<i64>,
     pub(super) header_timeout: Key<String>,
-    pub(super) request_timeout: Key<String>,
-    pub(super) idle_timeout: Key<String>,
+    pub(super) body_timeout: Key<String>,
+    pub(super) write_timeout: Key<String>,
 }
 
 /// `[log]`

@@ -1,7 +1,11 @@
 //! Tests of the process's hygiene. Those that need files of two users are run as root; elsewhere they say so and pass.
 
+use super::installation::foreign_credentials;
 use super::*;
-use crate::config::{Installation, Surroundings, load_with};
+use crate::config::{Config, Installation, People, Surroundings, load_with};
+use crate::job::Role;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SAVE: u32 = 61_001;
