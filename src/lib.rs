@@ -1,5 +1,9 @@
 //! lockgate.
+pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod daemon;
+pub mod exit;
 pub mod failpoint;
 pub mod job;
 pub mod target;

@@ -1,0 +1,25 @@
+//! `lockgate recover`: writes the sealed copy of a deleted object to standard output.
+//!
+//! Not here: the role that answers (http/).
+
+use super::Ctx;
+use super::parse;
+use super::ui::Ended;
+use crate::job::JobId;
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct RecoverArgs {
+    /// The DELETE job
+    #[arg(value_parser = parse::job)]
+    pub job: JobId,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// The status to end with early.
+pub fn run(ctx: &Ctx, args: &RecoverArgs) -> Ended {
+    let _ = args;
+    ctx.not_built("recover")
+}

@@ -1,0 +1,25 @@
+//! `lockgate show`: one job with its audit.
+//!
+//! Not here: the role that answers (http/).
+
+use super::Ctx;
+use super::parse;
+use super::ui::Ended;
+use crate::job::JobId;
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The job
+    #[arg(value_parser = parse::job)]
+    pub job: JobId,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// The status to end with early.
+pub fn run(ctx: &Ctx, args: &ShowArgs) -> Ended {
+    let _ = args;
+    ctx.not_built("show")
+}
