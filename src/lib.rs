@@ -1,5 +1,5 @@
 //! lockgate.
 pub mod clock;
 pub mod failpoint;
+pub mod http;
 pub mod job;
-
