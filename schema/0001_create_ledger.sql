@@ -44,6 +44,7 @@ CREATE TABLE jobs (
   detail             TEXT CHECK (length(detail) <= 128),
   message            TEXT CHECK (length(message) <= 512),
   last_worker        TEXT CHECK (length(last_worker) = 36),
+  last_lease         TEXT CHECK (length(last_lease) = 36),
   self_settled_ms    INTEGER,
   updated_ms         INTEGER NOT NULL,
   settled_ms         INTEGER

@@ -94,7 +94,8 @@ pub enum AtTheDoor {
 }
 
 /// Judges an envelope by today's keys.
-pub fn door(gear: &Gear, envelope: &Envelope, policy: &Policy, now: WallMs) -> AtTheDoor {
+pub fn door(gear: &Gear, envelope: &Envelope, now: WallMs) -> AtTheDoor {
+    let policy = &gear.policy;
     let rules = gear.rules();
     let approvers = gear.approvers.current();
     let ground = Ground { instance: &gear.config.instance, documents: &rules, approvers: approvers.as_deref() };

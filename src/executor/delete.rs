@@ -6,7 +6,7 @@
 //! ```
 //! Not here: the gates (approval/claim, roles/delete), what an answer means (settlement/delete).
 
-use super::save::{denied, fetch, finish, lock_path, look, react, target_down};
+use super::save::{denied, fetch, finish, lock_path, look, note_epoch, react, target_down};
 use super::work::settle_all;
 use super::{Gear, approvals};
 use crate::approval::{Approved, DenyDetail, Policy};
@@ -17,6 +17,7 @@ use crate::job::{Code, Sha256, State, VaultPath};
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Intent, Settlement};
 use crate::ledger::{LedgerError, control};
+use crate::recovery::{RecoveryBatch, RecoveryStore};
 use crate::roles::delete as plan;
 use crate::settlement::delete as outcome;
 use crate::spent::{SpendVerdict, SpentEntry, SpentFaultClass};
@@ -39,14 +40,15 @@ type Finished = (Claimed, State, Settlement, PathGuard);
 
 /// Runs a batch to its end.
 pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
-    let Ok(policy) = gear.config.approval_policy() else { return };
+    let policy = &gear.policy;
     let mut queue = batch.into_iter();
     loop {
         let mut prepared = Vec::new();
         let mut settled = Vec::new();
         let mut bytes = 0usize;
+        let mut copies = gear.recovery.as_ref().map(RecoveryStore::batch);
         for claimed in queue.by_ref() {
-            match prepare(gear, &claimed, &policy) {
+            match prepare(gear, &claimed, policy, &mut copies) {
                 Ok((approved, object, guard, len)) => {
                     bytes += len;
                     prepared.push(Prepared { claimed, approved, object, guard });
@@ -57,11 +59,18 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
                 break;
             }
         }
+        // Step 1: the copies of the whole sub-batch, synced together.
+        if let Some(Err(fault)) = copies.map(RecoveryBatch::commit) {
+            tracing::error!(%fault, "no recovery copies; nothing is spent");
+            let again = |job: Prepared| (job.claimed, State::Claimed, Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("recovery_copy")));
+            settled.extend(prepared.drain(..).map(again));
+        }
+        drop(failpoint::reach("delete.sealed"));
         settle_all(gear, settled);
         if prepared.is_empty() {
             return;
         }
-        send(gear, prepared, &policy);
+        send(gear, prepared, policy);
     }
 }
 
@@ -70,6 +79,7 @@ fn prepare(
     gear: &Gear,
     claimed: &Claimed,
     policy: &Policy,
+    copies: &mut Option<RecoveryBatch<'_>>,
 ) -> Result<(Approved, Sha256, PathGuard, usize), Settlement> {
     let Job::Delete(job) = &claimed.job else { return Err(Settlement::reject(Code::WrongRole, None)) };
     if gear.is_stopping() {
@@ -94,17 +104,16 @@ fn prepare(
     };
     let seen = Seen::Bytes { sha256: crate::job::sha256(&bytes), len: u64::try_from(bytes.len()).unwrap_or(0) };
     plan::judge_target(&seen, object.content_sha256).map_err(denied)?;
-    let Some(recovery) = &gear.recovery else {
+    let Some(copies) = copies else {
         gear.conditions.credential_refused("recovery-key is missing; no DELETE without a sealed recovery copy");
         return Err(Settlement::ready(Attempt::GivenBack, 0, Some("credential")));
     };
-    // Step 1.
-    if let Err(fault) = recovery.seal(job.job_id, &job.vault_path, &bytes) {
+    let len = bytes.len();
+    if let Err(fault) = copies.seal(job.job_id, &job.vault_path, bytes) {
         tracing::error!(%fault, job_id = %job.job_id, "no recovery copy; nothing is spent");
         return Err(Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("recovery_copy")));
     }
-    drop(failpoint::reach("delete.sealed"));
-    Ok((approved, object.content_sha256, guard, bytes.len()))
+    Ok((approved, object.content_sha256, guard, len))
 }
 
 fn approve(gear: &Gear, claimed: &Claimed, job: &DeleteJob, policy: &Policy) -> Result<Approved, Settlement> {
@@ -152,6 +161,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     let (sending, denied) = commit_intent(gear, spent);
     finished.extend(denied);
     drop(failpoint::reach("delete.executing"));
+    note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) =
         sending.into_iter().partition(|job| gear.leases.outlasts(&job.claimed, deadline));

@@ -8,6 +8,7 @@
 pub mod approvals;
 pub mod conditions;
 pub mod delete;
+pub mod epochs;
 pub mod holders;
 pub mod intake;
 pub mod leases;
@@ -16,21 +17,23 @@ pub mod save;
 pub mod wake;
 pub mod work;
 
+use crate::approval::Policy;
 use crate::clock::SharedClock;
 use crate::config::Config;
 use crate::fence::FenceDir;
+use crate::http::status::Changes;
 use crate::job::Role;
 use crate::job::document::DocumentRules;
 use crate::ledger::Ledger;
 use crate::ledger::admit::AdmitSettings;
 use crate::ledger::claim::Claimer;
-use crate::recovery::Recovery;
+use crate::recovery::RecoveryStore;
 use crate::source::Source;
 use crate::spent::SpentLog;
 use crate::target::Vault;
 use crate::workers::WorkerLock;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the loops of one process share.
@@ -53,7 +56,7 @@ pub struct Gear {
     /// Delete only.
     pub spent: Option<SpentLog>,
     /// Delete only; `None` while its key is missing.
-    pub recovery: Option<Recovery>,
+    pub recovery: Option<RecoveryStore>,
     /// This process's proof of life.
     pub worker: WorkerLock,
     /// Leases it holds.
@@ -64,14 +67,43 @@ pub struct Gear {
     pub wake: wake::Wake,
     /// The public keys.
     pub approvers: approvals::ApproversFile,
+    /// Who must sign what.
+    pub policy: Policy,
+    /// The `epoch` file.
+    pub epochs: epochs::Epochs,
+    /// Told after each commit that may change a receipt.
+    pub changes: Changes,
+    /// Wakes the intake thread, once it runs.
+    pub intake: OnceLock<crate::intake::Poker>,
     /// Set once: stop claiming, finish, exit.
     pub stopping: AtomicBool,
+    /// Set when the process must end at once, with the reason.
+    pub ended: OnceLock<String>,
 }
 
 impl Gear {
     /// Whether the process is asked to stop.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+    /// Something changed that a waiting thread or requester may want to know.
+    pub fn changed(&self) {
+        self.wake.poke();
+        self.changes.bump();
+        if let Some(intake) = self.intake.get() {
+            intake.poke();
+        }
+    }
+    /// Asks every loop to finish and end.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.changed();
+    }
+    /// Something irreversible is not known to be on disk: the process ends, the next start sorts it out.
+    pub fn end_now(&self, why: &str) {
+        tracing::error!(why, "the process ends; the next start sorts what was under way");
+        drop(self.ended.set(why.to_owned()));
+        self.stop();
     }
     /// Rules for documents under this configuration.
     pub fn rules(&self) -> DocumentRules {
@@ -84,13 +116,13 @@ impl Gear {
     /// Admission's settings.
     pub fn admit_settings(&self) -> AdmitSettings {
         AdmitSettings {
-            approval_wait_ms: self.config.delete.approval_wait_ms,
-            submissions_kept: self.config.limits.submissions_kept,
+            approval_wait_ms: self.config.delete.approval_wait_ms(),
+            submissions_kept: i64::try_from(self.config.limits.refusals_max).unwrap_or(i64::MAX),
         }
     }
     /// The root-owned kill switch.
     pub fn frozen_file(&self) -> PathBuf {
-        self.config.layout.frozen_file()
+        self.config.layout.frozen.clone()
     }
     /// Looks at the kill switch now; unreadable counts as frozen.
     pub fn is_frozen_by_file(&self) -> bool {

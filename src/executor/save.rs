@@ -236,6 +236,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     drop(failpoint::reach("save.published"));
     let (sending, mut settled) = commit_intent(gear, prepared);
     drop(failpoint::reach("save.executing"));
+    note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) =
@@ -339,6 +340,13 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
             probing.add(gear, probe::Pending::new(job.claimed, before, new, why, job.guard));
             None
         }
+    }
+}
+
+/// The head that an older copy of the database would not have, on disk before anything is sent.
+pub(super) fn note_epoch(gear: &Gear) {
+    if let Err(why) = gear.epochs.note(&gear.ledger) {
+        tracing::error!(why, "the epoch file was not written; an older copy of the database might not be noticed");
     }
 }
 

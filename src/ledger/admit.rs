@@ -210,19 +210,6 @@ impl Tx<'_> {
         Ok(self.db.prepare_cached(sql::BY_SEQ)?.query_row([seq], JobRow::read).optional()?)
     }
 
-    /// Live jobs and bytes of a requester.
-    ///
-    /// # Errors
-    /// A storage error.
-    pub fn live_of(&self, uid: u32) -> Result<(i64, i64), LedgerError> {
-        let found = self
-            .db
-            .prepare_cached(sql::REQUESTER_LIVE)?
-            .query_row([uid], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        Ok(found.unwrap_or((0, 0)))
-    }
-
     /// READY → REJECTED or FAILED without a lease: expired, denied, cancelled, exhausted.
     pub(super) fn settle_ready(
         &mut self,

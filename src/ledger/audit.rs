@@ -209,7 +209,7 @@ pub struct Head {
 }
 
 /// Reads the end of the chain.
-pub(super) fn head(db: &Connection) -> rusqlite::Result<Head> {
+pub fn head(db: &Connection) -> rusqlite::Result<Head> {
     let tail = db
         .prepare_cached(sql::TAIL)?
         .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)))

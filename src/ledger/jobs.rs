@@ -53,6 +53,7 @@ pub struct JobRow {
     pub updated_ms: i64,
     pub settled_ms: Option<i64>,
     pub due_delay_ms: Option<i64>,
+    pub last_lease: Option<String>,
 }
 
 impl JobRow {
@@ -96,6 +97,7 @@ impl JobRow {
             updated_ms: row.get(35)?,
             settled_ms: row.get(36)?,
             due_delay_ms: row.get(37)?,
+            last_lease: row.get(38)?,
         })
     }
 

@@ -7,7 +7,7 @@ use super::error::LedgerError;
 use super::jobs::JobRow;
 use super::tx::Tx;
 use super::{clip, control, rows_jobs as sql};
-use crate::job::{Code, JobId, JobKind, Sha256, State};
+use crate::job::{Code, JobId, JobKind, Refusal, Sha256, State};
 use rusqlite::params;
 
 /// What a person found at the target.
@@ -58,6 +58,25 @@ impl Tx<'_> {
         let who = by_operator.then_some(uid);
         self.leave_unleased(&row, State::Ready, State::Rejected, Code::Cancelled, None, who, Some(&note))?;
         self.unfence(&row)
+    }
+
+    /// A requester's cancel document: done, or a refusal on record that says why not.
+    ///
+    /// # Errors
+    /// A storage error.
+    pub fn cancel_by_requester(&mut self, id: JobId, uid: u32, digest: Sha256, keep: i64) -> Result<(), LedgerError> {
+        let refusal = match self.cancel(id, uid, false, "by its requester") {
+            Ok(()) => {
+                self.submission(uid, digest, None, Some(&id.to_string()), keep)?;
+                return Ok(());
+            }
+            Err(LedgerError::NoSuchJob(_)) => {
+                Refusal::new(Code::NotAllowed, "/job_id", "no job of yours has this id here")
+            }
+            Err(error @ LedgerError::WrongState { .. }) => Refusal::new(Code::NotAllowed, "/job_id", error.to_string()),
+            Err(error) => return Err(error),
+        };
+        self.refuse(uid, digest, &refusal, keep)
     }
 
     /// A person says what became of an OUTCOME_UNKNOWN job.

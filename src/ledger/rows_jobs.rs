@@ -9,7 +9,7 @@ macro_rules! job_columns {
         "seq, job_id, kind, uid, via, digest, body, idempotency_key, idempotency_digest, mission_id, object_id, vault_path, \
          commit_id, provenance, approval_id, created_at, admitted_ms, state, hold, due_boot_id, due_boot_ms, due_wall_ms, \
          attempt, lease_token, lease_worker, lease_boot_id, lease_until_ms, before_sha256, new_sha256, sent_ms, code, detail, \
-         message, last_worker, self_settled_ms, updated_ms, settled_ms, due_delay_ms"
+         message, last_worker, self_settled_ms, updated_ms, settled_ms, due_delay_ms, last_lease"
     };
 }
 pub(super) use job_columns;
@@ -55,7 +55,7 @@ pub(super) const EXECUTING: &str = "UPDATE jobs SET state = 'EXECUTING', before_
     WHERE seq = ?1 AND state = 'CLAIMED' AND lease_token = ?2";
 /// Primary key; repeats state and lease token.
 pub(super) const LEAVE: &str = "UPDATE jobs SET state = ?4, hold = ?5, due_boot_id = ?6, due_boot_ms = ?7, due_wall_ms = ?8, attempt = ?9, \
-    lease_token = NULL, lease_worker = NULL, lease_boot_id = NULL, lease_until_ms = NULL, code = ?10, detail = ?11, message = ?12, \
+    last_lease = lease_token, lease_token = NULL, lease_worker = NULL, lease_boot_id = NULL, lease_until_ms = NULL, code = ?10, detail = ?11, message = ?12, \
     last_worker = ?13, self_settled_ms = ?14, updated_ms = ?15, settled_ms = ?16, due_delay_ms = ?17 WHERE seq = ?1 AND state = ?2 AND lease_token = ?3";
 /// Primary key; repeats the state.
 pub(super) const LEAVE_UNLEASED: &str = "UPDATE jobs SET state = ?3, hold = ?4, attempt = ?5, code = ?6, detail = ?7, message = ?8, updated_ms = ?9, settled_ms = ?10 \

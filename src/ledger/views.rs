@@ -195,6 +195,17 @@ impl Ledger {
         })
     }
 
+    /// The hash of one audit row, if there is such a row.
+    ///
+    /// # Errors
+    /// [`StorageFault`].
+    pub fn audit_hash(&self, seq: i64) -> Result<Option<Sha256>, StorageFault> {
+        self.read(|db| {
+            let hash = db.prepare_cached(rows_audit::BY_SEQ)?.query_row([seq], |row| row.get::<_, [u8; 32]>(0)).optional()?;
+            Ok(hash.map(Sha256))
+        })
+    }
+
     /// The end of the audit.
     ///
     /// # Errors
@@ -231,6 +242,20 @@ impl Ledger {
     /// [`StorageFault`].
     pub fn kept(&self, key: &str) -> Result<Option<String>, StorageFault> {
         self.read(|db| control::get(db, key))
+    }
+
+    /// Live jobs and bytes of a requester.
+    ///
+    /// # Errors
+    /// [`StorageFault`].
+    pub fn live_of(&self, uid: u32) -> Result<(i64, i64), StorageFault> {
+        self.read(|db| {
+            let found = db
+                .prepare_cached(rows_jobs::REQUESTER_LIVE)?
+                .query_row([uid], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            Ok(found.unwrap_or((0, 0)))
+        })
     }
 
     /// Workers with a lease, each with the boot its leases belong to.
