@@ -1,16 +1,16 @@
-//! `lockgate explain CODE`: the page of a code: cause, effect, what to do.
+//! `lockgate explain CODE`: the page of a code, a detail, a state or a health reason: cause, effect, what to do.
 //!
 //! Not here: the pages (job::explain).
 
 use super::Ctx;
 use super::ui::{Ended, Format};
 use crate::exit::Exit;
-use crate::job::Code;
+use crate::job::explain;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// A code, as in a receipt or a refusal; without it every code is listed
+    /// A word of a receipt, a refusal or a health answer; CODE/DETAIL is both. Without it all words are listed
     pub code: Option<String>,
 }
 
@@ -20,7 +20,7 @@ pub struct ExplainArgs {
 /// The status to end with early.
 pub fn run(ctx: &Ctx, args: &ExplainArgs) -> Ended {
     let Some(word) = &args.code else {
-        let words: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        let words: Vec<&str> = explain::words().collect();
         let text = match ctx.ui.format {
             Format::Text => format!("{}\n", words.join("\n")),
             Format::Json => format!("{}\n", serde_json::json!(words)),
@@ -28,12 +28,16 @@ pub fn run(ctx: &Ctx, args: &ExplainArgs) -> Ended {
         ctx.ui.data(&text)?;
         return Ok(Exit::Done);
     };
-    // A receipt may show a code with its detail, as in delete_denied/approval_spent.
-    let bare = word.split(['/', ':']).next().unwrap_or_default();
-    let Some(code) = Code::parse(bare) else {
-        ctx.ui
-            .say(&format!("\"{word}\" is not a code; `lockgate explain` lists all"));
+    let pages: Option<Vec<String>> = word.split('/').map(explain::page).collect();
+    let Some(pages) = pages else {
+        ctx.ui.say(&format!("there is no page for \"{word}\"; `lockgate explain` lists all words"));
         return Err(Exit::Usage);
     };
-    ctx.not_built(&format!("explain {code}"))
+    let page = pages.iter().map(|page| page.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let text = match ctx.ui.format {
+        Format::Text => format!("{page}\n"),
+        Format::Json => format!("{}\n", serde_json::json!({"word": word, "page": page})),
+    };
+    ctx.ui.data(&text)?;
+    Ok(Exit::Done)
 }

@@ -9,13 +9,16 @@ pub mod cancel;
 pub mod canonical;
 pub mod code;
 pub mod document;
+pub mod explain;
 pub mod fields;
 pub mod ids;
 pub mod json;
 pub mod kind;
 pub mod path;
 pub mod pointer;
+pub mod receipt;
 pub mod state;
+mod text;
 pub mod time;
 mod unicode;
 
@@ -30,5 +33,6 @@ pub use ids::{
 pub use json::{DOCUMENT_BYTES_MAX, Value};
 pub use kind::{CrashPolicy, JobKind, Role};
 pub use path::{ObjectId, PathError, VaultPath};
+pub use receipt::{Receipt, ReceiptState};
 pub use state::{IllegalTransition, State};
 pub use time::{Timestamp, format_utc};

@@ -106,7 +106,7 @@ fn is_ideograph(c: char) -> bool {
 
 /// Characters with no form of their own, wherever they stand (contract 2), and the other code points that Unicode
 /// lets a font ignore.
-fn is_never_visible(c: char) -> bool {
+pub(super) fn is_never_visible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
         | '\u{180B}'..='\u{180F}' | '\u{200B}' | '\u{200C}' | '\u{200E}' | '\u{200F}'
