@@ -12,6 +12,10 @@ fn refusal(json: &str) -> (Code, String) {
     (refusal.code, refusal.pointer)
 }
 
+fn sshsig() -> String {
+    format!("{{\"scheme\":\"sshsig\",\"signature\":\"{ARMOUR}\"}}")
+}
+
 fn with_signature(signature: &str) -> String {
     format!("{{\"payload_b64\":\"e30=\",\"signatures\":[{signature}]}}")
 }
@@ -42,8 +46,8 @@ fn the_vectors_envelope_is_read_and_written_back() {
 }
 
 #[test]
-fn every_departure_from_the_shape_is_refused_by_name() {
-    let sshsig = format!("{{\"scheme\":\"sshsig\",\"signature\":\"{ARMOUR}\"}}");
+fn every_departure_of_the_whole_from_its_shape_is_refused_by_name() {
+    let sshsig = sshsig();
     assert!(Envelope::parse(with_signature(&sshsig).as_bytes()).is_ok());
     let many = vec![sshsig.as_str(); 17].join(",");
     assert!(Envelope::parse(with_signature(&many[..many.len() - sshsig.len() - 1]).as_bytes()).is_ok());
@@ -72,9 +76,17 @@ fn every_departure_from_the_shape_is_refused_by_name() {
         ),
         (with_signature(""), Code::SignatureInvalid, "/signatures"),
         (with_signature(&many), Code::TooLarge, "/signatures"),
+    ] {
+        assert_eq!(refusal(&json), (code, pointer.to_owned()), "{json}");
+    }
+}
+
+#[test]
+fn every_departure_of_a_signature_from_its_shape_is_refused_by_name() {
+    for (json, code, pointer) in [
         (with_signature("1"), Code::WrongType, "/signatures/0"),
         (
-            with_signature(&format!("{sshsig},null")),
+            with_signature(&format!("{},null", sshsig())),
             Code::WrongType,
             "/signatures/1",
         ),

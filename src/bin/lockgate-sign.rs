@@ -3,7 +3,11 @@
 //!
 //! Not here: any contact with a daemon; it runs on the approver's own machine.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+#[path = "lockgate-sign/args.rs"]
+mod args;
+
+use args::{Cli, How, SchemeName, Verb};
+use clap::Parser as _;
 use lockgate::approval::approvers::Approvers;
 use lockgate::approval::envelope::{Envelope, EnvelopeSignature};
 use lockgate::approval::key::Fingerprint;
@@ -17,88 +21,6 @@ use std::process::ExitCode;
 
 /// Longest payload that is read; a document is at most this long.
 const DOCUMENT_BYTES_MAX: u64 = 64 * 1024;
-
-const EXAMPLES: &str = "\
-Examples:
-  lockgate approval draft JOB > payload.json        (on the host)
-  lockgate-sign --instance ID --ssh-keygen -f ~/.ssh/id_ed25519_sk payload.json > envelope.json
-  lockgate-sign --instance ID --key KEY --merge envelope.json --out envelope.json payload.json
-  lockgate-sign --instance ID --key KEY withdraw 3b241101-e2bb-4255-8caf-4136c566a962 > withdrawal.json
-  lockgate-sign keygen --principal alice@example.org approver-key
-
-Exit status: 0 signed; 1 not signed; 2 wrong usage; 65 the payload or envelope is refused.";
-
-/// Sign lockgate approvals: shows every field, asks, writes an envelope to standard output.
-#[derive(Debug, Parser)]
-#[command(name = "lockgate-sign", version, after_help = EXAMPLES, subcommand_negates_reqs = true)]
-struct Cli {
-    #[command(flatten)]
-    how: How,
-    /// The payload to sign, exactly as drafted; `-` reads standard input
-    #[arg(required = true)]
-    payload: Option<PathBuf>,
-    /// Add the signature to this envelope, which must hold the same payload
-    #[arg(long, value_name = "ENVELOPE")]
-    merge: Option<PathBuf>,
-    #[command(subcommand)]
-    verb: Option<Verb>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Take an approval back: signs a withdrawal instead of an approval
-    Withdraw {
-        /// The approval's id
-        approval_id: String,
-    },
-    /// Make an unencrypted key file, for trials; `ssh-keygen -t ed25519-sk` makes better ones
-    Keygen {
-        /// The private key file to create; the public half goes beside it as FILE.pub
-        file: PathBuf,
-        /// Whose key it is; the approvers line for it is printed
-        #[arg(long, value_name = "NAME", default_value = "approver")]
-        principal: String,
-    },
-}
-
-#[derive(Debug, Args)]
-struct How {
-    /// The instance the approval is for: `instance` in its lockgate.toml
-    #[arg(long, value_name = "ID", global = true)]
-    instance: Option<String>,
-    /// Sign with this unencrypted OpenSSH ed25519 private key file
-    #[arg(long, value_name = "FILE", global = true, conflicts_with = "ssh_keygen")]
-    key: Option<PathBuf>,
-    /// Let ssh-keygen sign: for keys with a passphrase, in an agent, or in a security key
-    #[arg(long, global = true)]
-    ssh_keygen: bool,
-    /// The key file that ssh-keygen gets (private, or public with the private half in an agent)
-    #[arg(short = 'f', value_name = "KEY", global = true, conflicts_with = "key")]
-    ssh_key: Option<PathBuf>,
-    /// How a --key file signs
-    #[arg(
-        long,
-        value_enum,
-        default_value = "sshsig",
-        global = true,
-        conflicts_with = "ssh_keygen"
-    )]
-    scheme: SchemeName,
-    /// Write the envelope here instead of to standard output
-    #[arg(long, value_name = "ENVELOPE", global = true)]
-    out: Option<PathBuf>,
-    /// Do not ask; you have read the payload by other means
-    #[arg(long, global = true)]
-    yes: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SchemeName {
-    /// As `ssh-keygen -Y sign`
-    Sshsig,
-    /// 64 plain bytes
-    Ed25519,
-}
 
 /// Why nothing was signed, with the exit status that says so.
 #[derive(Debug, thiserror::Error)]
@@ -327,12 +249,14 @@ fn read_payload(path: &Path) -> Result<Vec<u8>, SignError> {
     } else {
         files::read_bounded(path, DOCUMENT_BYTES_MAX)
     };
-    read.map_err(|source| match source.kind() == io::ErrorKind::FileTooLarge {
-        true => SignError::Payload(Refusal::new(Code::TooLarge, "", "a payload has at most 64 KiB")),
-        false => SignError::File {
+    read.map_err(|source| {
+        if source.kind() == io::ErrorKind::FileTooLarge {
+            return SignError::Payload(Refusal::new(Code::TooLarge, "", "a payload has at most 64 KiB"));
+        }
+        SignError::File {
             path: path.to_owned(),
             source,
-        },
+        }
     })
 }
 
