@@ -37,5 +37,5 @@ pub fn run(ctx: &Ctx, args: &ServeArgs) -> Ended {
     {
         return Err(worst);
     }
-    Ok(daemon::serve(&config, args.role))
+    Ok(daemon::serve(config, args.role))
 }

@@ -82,6 +82,7 @@ pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoS
         policy: config.approval_policy().map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
         wake: Wake::default(),
+        beat: Wake::default(),
         intake: std::sync::OnceLock::new(),
         stopping: AtomicBool::new(false),
         ended: std::sync::OnceLock::new(),

@@ -198,6 +198,11 @@ impl Conditions {
         self.state().last_pass = now;
     }
 
+    /// Whether the work loop did not pass for too long.
+    pub fn is_stale(&self) -> bool {
+        self.clock.boot().0 - self.state().last_pass.0 > STALE_MS
+    }
+
     /// Everything that is wrong, worst first.
     pub fn list(&self) -> Vec<Condition> {
         let boot = self.clock.boot();

@@ -65,6 +65,8 @@ pub struct Gear {
     pub conditions: conditions::Conditions,
     /// New work, or an operator changed something.
     pub wake: wake::Wake,
+    /// Something may have been written; the main thread keeps the epoch file near it.
+    pub beat: wake::Wake,
     /// The public keys.
     pub approvers: approvals::ApproversFile,
     /// Who must sign what.
@@ -89,6 +91,7 @@ impl Gear {
     /// Something changed that a waiting thread or requester may want to know.
     pub fn changed(&self) {
         self.wake.poke();
+        self.beat.poke();
         self.changes.bump();
         if let Some(intake) = self.intake.get() {
             intake.poke();
