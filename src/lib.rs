@@ -2,4 +2,5 @@
 pub mod clock;
 pub mod failpoint;
 pub mod job;
+pub mod throttle;
 
