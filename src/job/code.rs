@@ -66,7 +66,11 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal that concerns one field or, with an empty pointer, the whole document.
     pub fn new(code: Code, pointer: impl Into<String>, message: impl Into<String>) -> Refusal {
-        Refusal { code, pointer: pointer.into(), message: message.into() }
+        Refusal {
+            code,
+            pointer: pointer.into(),
+            message: message.into(),
+        }
     }
 }
 impl fmt::Display for Refusal {

@@ -29,7 +29,10 @@ impl VaultPath {
     /// [`PathError`] with the first rule it breaks.
     pub fn parse(root: &str, text: &str) -> Result<VaultPath, PathError> {
         let _ = (root, text);
-        Err(PathError { code: Code::PathAmbiguous, message: String::new() })
+        Err(PathError {
+            code: Code::PathAmbiguous,
+            message: String::new(),
+        })
     }
     /// The whole path, as in documents: `/app/vault/notes/a.md`.
     pub fn as_str(&self) -> &str {
@@ -56,7 +59,10 @@ impl ObjectId {
     /// [`PathError`] with `bad_object_id`.
     pub fn parse(text: &str) -> Result<ObjectId, PathError> {
         let _ = text;
-        Err(PathError { code: Code::BadObjectId, message: String::new() })
+        Err(PathError {
+            code: Code::BadObjectId,
+            message: String::new(),
+        })
     }
     /// The text.
     pub fn as_str(&self) -> &str {

@@ -124,5 +124,9 @@ pub fn next(kind: JobKind, from: State, to: State) -> Result<State, IllegalTrans
                 For::DeleteOnly => kind == JobKind::Delete,
             }
     });
-    if found { Ok(to) } else { Err(IllegalTransition { kind, from, to }) }
+    if found {
+        Ok(to)
+    } else {
+        Err(IllegalTransition { kind, from, to })
+    }
 }

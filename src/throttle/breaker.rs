@@ -55,7 +55,12 @@ pub struct Breaker {
 impl Breaker {
     /// A closed one.
     pub fn new(delays: Delays) -> Breaker {
-        Breaker { delays, state: State::Closed, failures: 0, since: None }
+        Breaker {
+            delays,
+            state: State::Closed,
+            failures: 0,
+            since: None,
+        }
     }
 
     /// May something be tried at `now`? [`Answer::Trial`] must be followed by [`Breaker::succeeded`] or [`Breaker::failed`].
@@ -64,7 +69,9 @@ impl Breaker {
             State::Closed => Answer::Go,
             State::Open { until } | State::Trying { until } if now < until => Answer::Wait(from(now, until)),
             State::Open { .. } | State::Trying { .. } => {
-                self.state = State::Trying { until: after(now, self.delays.longest) };
+                self.state = State::Trying {
+                    until: after(now, self.delays.longest),
+                };
                 Answer::Trial
             }
         }
@@ -124,12 +131,18 @@ impl Breaker {
 
     fn delay(&self) -> Duration {
         let doublings = self.failures.saturating_sub(1).min(31);
-        self.delays.first.saturating_mul(1 << doublings).min(self.delays.longest)
+        self.delays
+            .first
+            .saturating_mul(1 << doublings)
+            .min(self.delays.longest)
     }
 }
 
 fn after(now: BootMs, wait: Duration) -> BootMs {
-    BootMs(now.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
+    BootMs(
+        now.0
+            .saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+    )
 }
 
 fn from(now: BootMs, until: BootMs) -> Duration {
@@ -142,7 +155,10 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     const SECOND: Duration = Duration::from_secs(1);
-    const DELAYS: Delays = Delays { first: SECOND, longest: Duration::from_secs(60) };
+    const DELAYS: Delays = Delays {
+        first: SECOND,
+        longest: Duration::from_secs(60),
+    };
 
     #[test]
     fn it_opens_tries_once_and_closes() {
@@ -151,7 +167,10 @@ mod tests {
         breaker.failed(BootMs(0));
         assert_eq!(breaker.ask(BootMs(1)), Answer::Wait(Duration::from_millis(999)));
         assert_eq!(breaker.ask(BootMs(1000)), Answer::Trial);
-        assert!(matches!(breaker.ask(BootMs(1000)), Answer::Wait(_)), "one trial at a time");
+        assert!(
+            matches!(breaker.ask(BootMs(1000)), Answer::Wait(_)),
+            "one trial at a time"
+        );
         breaker.succeeded();
         assert_eq!(breaker.ask(BootMs(1000)), Answer::Go);
         assert_eq!(breaker.since(), None);

@@ -39,7 +39,10 @@ pub enum Take {
 impl Rate {
     /// A full bucket.
     pub fn full(self, now: BootMs) -> Level {
-        Level { parts: self.capacity(), at: now }
+        Level {
+            parts: self.capacity(),
+            at: now,
+        }
     }
 
     fn capacity(self) -> u64 {
@@ -49,8 +52,13 @@ impl Rate {
     /// The level at `now`. A time before the level's own (another boot) refills nothing and starts counting anew.
     pub fn refilled(self, level: Level, now: BootMs) -> Level {
         let passed = u64::try_from(now.0.saturating_sub(level.at.0)).unwrap_or(0);
-        let parts = level.parts.saturating_add(passed.saturating_mul(u64::from(self.per_minute)));
-        Level { parts: parts.min(self.capacity()), at: now }
+        let parts = level
+            .parts
+            .saturating_add(passed.saturating_mul(u64::from(self.per_minute)));
+        Level {
+            parts: parts.min(self.capacity()),
+            at: now,
+        }
     }
 
     /// Takes `tokens` at `now`, all or none.
@@ -64,7 +72,9 @@ impl Rate {
             return Take::Wait(None);
         }
         let missing = wanted - level.parts;
-        Take::Wait(Some(Duration::from_millis(missing.div_ceil(u64::from(self.per_minute)))))
+        Take::Wait(Some(Duration::from_millis(
+            missing.div_ceil(u64::from(self.per_minute)),
+        )))
     }
 }
 
@@ -73,7 +83,10 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    const RATE: Rate = Rate { burst: 3, per_minute: 60 };
+    const RATE: Rate = Rate {
+        burst: 3,
+        per_minute: 60,
+    };
 
     fn taken(take: Take) -> Level {
         match take {
@@ -88,8 +101,14 @@ mod tests {
         for _ in 0..3 {
             level = taken(RATE.take(level, 1, BootMs(0)));
         }
-        assert_eq!(RATE.take(level, 1, BootMs(0)), Take::Wait(Some(Duration::from_secs(1))));
-        assert_eq!(RATE.take(level, 1, BootMs(999)), Take::Wait(Some(Duration::from_millis(1))));
+        assert_eq!(
+            RATE.take(level, 1, BootMs(0)),
+            Take::Wait(Some(Duration::from_secs(1)))
+        );
+        assert_eq!(
+            RATE.take(level, 1, BootMs(999)),
+            Take::Wait(Some(Duration::from_millis(1)))
+        );
         level = taken(RATE.take(level, 1, BootMs(1000)));
         assert_eq!(level.parts, 0);
     }
@@ -97,15 +116,27 @@ mod tests {
     #[test]
     fn more_than_a_burst_never_comes() {
         assert_eq!(RATE.take(RATE.full(BootMs(0)), 4, BootMs(0)), Take::Wait(None));
-        let closed = Rate { burst: 1, per_minute: 0 };
+        let closed = Rate {
+            burst: 1,
+            per_minute: 0,
+        };
         let empty = taken(closed.take(closed.full(BootMs(0)), 1, BootMs(0)));
         assert_eq!(closed.take(empty, 1, BootMs(i64::MAX)), Take::Wait(None));
     }
 
     #[test]
     fn a_level_from_another_boot_gives_nothing_for_free() {
-        let level = Level { parts: 0, at: BootMs(1_000_000) };
-        assert_eq!(RATE.refilled(level, BootMs(5)), Level { parts: 0, at: BootMs(5) });
+        let level = Level {
+            parts: 0,
+            at: BootMs(1_000_000),
+        };
+        assert_eq!(
+            RATE.refilled(level, BootMs(5)),
+            Level {
+                parts: 0,
+                at: BootMs(5)
+            }
+        );
     }
 
     proptest! {

@@ -16,7 +16,9 @@ pub fn save_retry_delay(attempt: u32) -> Option<Duration> {
     if attempt >= SAVE_ATTEMPTS_MAX {
         return None;
     }
-    let at = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX).min(DELAYS_S.len() - 1);
+    let at = usize::try_from(attempt.saturating_sub(1))
+        .unwrap_or(usize::MAX)
+        .min(DELAYS_S.len() - 1);
     DELAYS_S.get(at).map(|seconds| Duration::from_secs(*seconds))
 }
 
@@ -63,12 +65,23 @@ mod tests {
 
     #[test]
     fn eight_attempts_with_the_delays_of_the_design() {
-        let seconds: Vec<Option<u64>> =
-            (1..=9).map(|attempt| save_retry_delay(attempt).map(|delay| delay.as_secs())).collect();
+        let seconds: Vec<Option<u64>> = (1..=9)
+            .map(|attempt| save_retry_delay(attempt).map(|delay| delay.as_secs()))
+            .collect();
         let six_hours = Some(21_600);
         assert_eq!(
             seconds,
-            [Some(30), Some(120), Some(600), Some(3600), six_hours, six_hours, six_hours, None, None]
+            [
+                Some(30),
+                Some(120),
+                Some(600),
+                Some(3600),
+                six_hours,
+                six_hours,
+                six_hours,
+                None,
+                None
+            ]
         );
         assert_eq!(save_retry_delay(u32::MAX), None);
     }
@@ -77,15 +90,24 @@ mod tests {
     fn in_one_boot_a_jumping_wall_clock_changes_nothing() {
         let due = NotBefore::after(Duration::from_secs(30), "a", BootMs(1000), WallMs(0));
         for wall in [i64::MIN, -1, 0, 1, i64::MAX] {
-            assert_eq!(due.remaining("a", BootMs(11_000), WallMs(wall)), Duration::from_secs(20));
+            assert_eq!(
+                due.remaining("a", BootMs(11_000), WallMs(wall)),
+                Duration::from_secs(20)
+            );
         }
     }
 
     #[test]
     fn after_a_reboot_the_wall_clock_counts_but_never_for_longer_than_the_delay() {
         let due = NotBefore::after(Duration::from_secs(30), "a", BootMs(1000), WallMs(1_000_000));
-        assert_eq!(due.remaining("b", BootMs(0), WallMs(1_010_000)), Duration::from_secs(20));
-        assert_eq!(due.remaining("b", BootMs(0), WallMs(-1_000_000_000)), Duration::from_secs(30));
+        assert_eq!(
+            due.remaining("b", BootMs(0), WallMs(1_010_000)),
+            Duration::from_secs(20)
+        );
+        assert_eq!(
+            due.remaining("b", BootMs(0), WallMs(-1_000_000_000)),
+            Duration::from_secs(30)
+        );
         assert_eq!(due.remaining("b", BootMs(0), WallMs(2_000_000)), Duration::ZERO);
     }
 
