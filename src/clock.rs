@@ -42,9 +42,7 @@ impl SystemClock {
 
 fn read(id: rustix::time::ClockId) -> i64 {
     let at = rustix::time::clock_gettime(id);
-    at.tv_sec
-        .saturating_mul(1000)
-        .saturating_add(at.tv_nsec / 1_000_000)
+    at.tv_sec.saturating_mul(1000).saturating_add(at.tv_nsec / 1_000_000)
 }
 
 impl Clock for SystemClock {
@@ -70,11 +68,7 @@ pub struct TestClock {
 impl TestClock {
     /// Starts at the given wall time, one second after boot.
     pub fn at(wall: WallMs) -> TestClock {
-        TestClock {
-            wall: AtomicI64::new(wall.0),
-            boot: AtomicI64::new(1000),
-            boot_id: "test-boot-1".to_owned(),
-        }
+        TestClock { wall: AtomicI64::new(wall.0), boot: AtomicI64::new(1000), boot_id: "test-boot-1".to_owned() }
     }
     /// Both clocks move forward together.
     pub fn advance(&self, ms: i64) {

@@ -45,10 +45,7 @@ mod armed {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static VISITS: AtomicU64 = AtomicU64::new(0);
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one way to arm a crash point in a child process of a test"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one way to arm a crash point in a child process of a test")]
     fn armed() -> Option<&'static Armed> {
         ARMED
             .get_or_init(|| {
@@ -60,11 +57,7 @@ mod armed {
                     "error" => Act::Error,
                     _ => Act::Kill,
                 };
-                Some(Armed {
-                    name: name.to_owned(),
-                    act,
-                    on_visit: visit.parse().unwrap_or(1),
-                })
+                Some(Armed { name: name.to_owned(), act, on_visit: visit.parse().unwrap_or(1) })
             })
             .as_ref()
     }
@@ -77,12 +70,8 @@ mod armed {
         let pid = rustix::process::getpid();
         match armed.act {
             Act::Error => Err(std::io::Error::other(format!("injected at {name}"))),
-            Act::Kill => {
-                rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(Into::into)
-            }
-            Act::Pause => {
-                rustix::process::kill_process(pid, rustix::process::Signal::STOP).map_err(Into::into)
-            }
+            Act::Kill => rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(Into::into),
+            Act::Pause => rustix::process::kill_process(pid, rustix::process::Signal::STOP).map_err(Into::into),
         }
     }
 }

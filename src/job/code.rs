@@ -2,6 +2,7 @@
 //!
 //! Not here: the pages `lockgate explain` prints (`job::explain`).
 
+use super::unicode;
 use std::fmt;
 
 macro_rules! codes {
@@ -73,12 +74,41 @@ impl Refusal {
         }
     }
 }
+/// For people and logs: a key that a requester chose cannot move a terminal's cursor or turn a line around.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pointer.is_empty() {
-            write!(f, "{}: {}", self.code, self.message)
-        } else {
-            write!(f, "{} at {}: {}", self.code, self.pointer, self.message)
+            return write!(f, "{}: {}", self.code, self.message);
         }
+        write!(f, "{} at ", self.code)?;
+        for c in self.pointer.chars() {
+            if c.is_control() || unicode::is_never_visible(c) {
+                write!(f, "{}", c.escape_unicode())?;
+            } else {
+                write!(f, "{c}")?;
+            }
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_word_and_is_found_by_it() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+        }
+        assert_eq!(Code::parse("Saved"), None);
+        assert_eq!(Code::parse("saved "), None);
+    }
+
+    #[test]
+    fn a_printed_refusal_names_the_field_and_shows_control_characters_as_text() {
+        let refusal = Refusal::new(Code::UnknownField, "/a\u{1b}[31m\u{202e}ä", "remove it");
+        assert_eq!(refusal.to_string(), "unknown_field at /a\\u{1b}[31m\\u{202e}ä: remove it");
+        assert_eq!(Refusal::new(Code::TooDeep, "", "flatten it").to_string(), "too_deep: flatten it");
     }
 }
