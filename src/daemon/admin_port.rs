@@ -110,7 +110,7 @@ impl Admin {
             }
             Verb::Requeue => {
                 let (facts, rules) = (self.facts(row), self.gear.rules());
-                let wait = self.gear.config.delete.approval_wait_ms();
+                let wait = self.gear.terms.approval_wait_ms;
                 self.write(move |tx| tx.requeue(id, uid, &reason, &facts, &rules, wait))?;
             }
             Verb::Probe => {
@@ -178,7 +178,10 @@ impl Admin {
 
     fn of_role(&self, verb: Verb, uid: u32, reason: &str) -> Result<Value, ApiError> {
         let text = reason.to_owned();
-        let switch = |switch, on| self.write(move |tx| tx.switch(switch, on, uid, &text));
+        let switch = |switch, on| {
+            let text = reason.to_owned();
+            self.write(move |tx| tx.switch(switch, on, uid, &text))
+        };
         match verb {
             Verb::Pause => switch(Switch::Pause, true)?,
             Verb::Resume => {

@@ -159,15 +159,14 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
 fn intake_settings(gear: &Gear) -> Settings {
     let layout = &gear.config.layout;
     let development = gear.config.mode == Mode::Development;
-    let roles = gear.config.role_uids();
     Settings {
         state_dir: layout.state_dir(gear.role),
         sources: vec![
             Source { path: layout.drop_dir(gear.role), kind: Kind::Drop },
-            Source { path: layout.gate_dir(gear.role), kind: Kind::Gate { gateway_uid: gear.config.gateway_uid() } },
+            Source { path: layout.gate_dir(gear.role), kind: Kind::Gate { gateway: gear.uids.gateway } },
         ],
-        ownership: if development { Ownership::Any } else { Ownership::Ours },
-        refused_uids: if development { Vec::new() } else { roles },
+        ownership: if development { Ownership::Anyone } else { Ownership::Ours },
+        refused_uids: if development { Vec::new() } else { gear.uids.roles.clone() },
         quarantine_bytes_max: gear.config.limits.quarantine_bytes_max,
         clock: Arc::clone(&gear.clock),
     }
@@ -180,7 +179,7 @@ fn serve(gear: &Arc<Gear>) -> Result<ServerHandle, NoStart> {
     let admin = listener(&mut handed, "admin", &config.layout.admin_socket(gear.role), config)?;
     let status = listener(&mut handed, "status", &config.layout.status_socket(gear.role), config)?;
     let development = config.mode == Mode::Development;
-    let except = if development { Vec::new() } else { config.role_uids() };
+    let except = if development { Vec::new() } else { gear.uids.roles.clone() };
     let doors = vec![
         Door {
             listener: Listener::Unix(admin),
@@ -189,7 +188,7 @@ fn serve(gear: &Arc<Gear>) -> Result<ServerHandle, NoStart> {
         },
         Door {
             listener: Listener::Unix(status),
-            access: Access::StatusReaders { uids: vec![config.gateway_uid()] },
+            access: Access::StatusReaders { uids: vec![gear.uids.gateway] },
             endpoints: StatusEndpoints::new(Arc::new(Status::new(Arc::clone(gear)))),
         },
     ];
@@ -229,8 +228,9 @@ pub fn limits(config: &Config) -> Limits {
         connections_max: usize::try_from(http.connections_max).unwrap_or(256),
         per_uid_max: usize::try_from(http.connections_per_uid_max).unwrap_or(128),
         head_bytes_max: usize::try_from(http.header_bytes_max).unwrap_or(16 * 1024),
-        head_time: http.header_timeout.max(http.idle_timeout),
-        body_time: http.request_timeout,
+        head_time: http.header_timeout,
+        body_time: http.body_timeout,
+        write_stall: http.write_timeout,
         ..Limits::default()
     }
 }

@@ -5,7 +5,7 @@
 //! published paths → epoch file. Everything under the start lock, so that two starting workers judge one after the other.
 //! Not here: threads and sockets (role.rs).
 
-use super::restored;
+use super::{restored, settings};
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Config, Mode};
 use crate::credentials::{CredentialName, Credentials, Place, refuse_foreign};
@@ -75,11 +75,13 @@ pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoS
     epochs.note(&ledger).map_err(|why| NoStart::new(Exit::TryAgain, why))?;
     Ok(Gear {
         role,
+        uids: settings::uids(&config).map_err(|why| NoStart::new(Exit::Configuration, why))?,
+        terms: settings::terms(&config, role),
         source: source(&config),
         vault: vault(&config),
         leases: Leases::new(ledger.clone()),
         approvers: ApproversFile::new(&config.layout.approvers),
-        policy: config.approval_policy().map_err(|error| NoStart::new(Exit::Configuration, error))?,
+        policy: settings::policy(&config).map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
         wake: Wake::default(),
         beat: Wake::default(),
@@ -104,7 +106,7 @@ fn credentials(config: &Config, role: Role) -> Result<Credentials, NoStart> {
         Mode::Production => Place::HandedOver(own.clone()),
         Mode::Development => Place::Playground(own.clone().unwrap_or_default()),
     };
-    if let Some(installed) = config.layout.installed_credentials().filter(|_| config.mode == Mode::Production) {
+    if let Some(installed) = settings::installed_credentials(config) {
         refuse_foreign(role, &installed, own.as_deref()).map_err(|fault| NoStart::new(Exit::Permission, fault))?;
     }
     Credentials::load(role, place).map_err(|fault| NoStart::new(Exit::Configuration, fault))
@@ -130,7 +132,7 @@ fn fence(config: &Config, role: Role, ledger: &Ledger) -> Result<FenceDir, NoSta
     let others = Role::EXECUTORS.into_iter().filter(|other| *other != role).collect();
     let fence = FenceDir::open(&config.layout.fence_dir, role, others).map_err(fail)?;
     let reset = fence.begin_reset().map_err(fail)?;
-    let rules = config.document_rules();
+    let rules = settings::rules(config);
     let held: Vec<VaultPath> = ledger
         .unresolved_paths()
         .map_err(|fault| storage(&fault))?
@@ -164,13 +166,13 @@ fn recovery(
 
 /// The driver of the configured source.
 pub fn source(config: &Config) -> Arc<dyn Source> {
-    Arc::new(LocalGit::new(config.source_settings()))
+    Arc::new(LocalGit::new(settings::source(config)))
 }
 
 /// The driver of the configured vault.
 fn vault(config: &Config) -> Arc<dyn Vault> {
     match config.vault.kind {
-        crate::config::VaultKind::Directory => Arc::new(DirectoryVault::open(config.directory_settings())),
+        crate::config::VaultKind::Directory => Arc::new(DirectoryVault::open(settings::directory(config))),
         crate::config::VaultKind::Noop => Arc::new(crate::target::NoopVault),
     }
 }

@@ -4,7 +4,7 @@
 //! Not here: HTTP.
 
 use super::render;
-use crate::approval::ApprovalPayload;
+use crate::approval::{self, ApprovalPayload, DRAFT_LASTS_MS};
 use crate::executor::Gear;
 use crate::http::answer::{ApiError, Health};
 use crate::http::status::{AtDoor, Changes, DoorAnswer, StatusPort};
@@ -44,14 +44,11 @@ pub fn health(gear: &Gear) -> Health {
     }
 }
 
-/// How long a drafted approval lasts, ms, if the policy allows it.
-const DRAFT_LASTS_MS: i64 = 3600 * 1000;
-
 /// The approval payload for a DELETE, with a fresh nonce.
 pub fn draft(gear: &Gear, job: &Job) -> Option<ApprovalPayload> {
     let Job::Delete(delete) = job else { return None };
-    let now = gear.clock.wall();
-    ApprovalPayload::draft(delete, now, crate::clock::WallMs(now.0 + DRAFT_LASTS_MS))
+    let longest = gear.policy.longest_ms(&delete.vault_path).unwrap_or(DRAFT_LASTS_MS);
+    approval::draft(delete, gear.clock.wall(), DRAFT_LASTS_MS.min(longest))
 }
 
 impl StatusPort for Status {

@@ -92,7 +92,7 @@ fn role_waits(gear: &Gear, condition: Condition) -> Why {
 fn waits_for_approval(gear: &Gear, row: &JobRow) -> Result<Why, StorageFault> {
     let id = row.approval_id.clone().unwrap_or_default();
     let stored = gear.ledger.approval(&id)?;
-    let until = time(row.admitted_ms.saturating_add(gear.config.delete.approval_wait_ms()));
+    let until = time(row.admitted_ms.saturating_add(gear.terms.approval_wait_ms));
     let who = could_approve(gear, row);
     let action = format!("lockgate approval draft {}; who could sign: {who}", row.job_id);
     Ok(match stored {
@@ -111,9 +111,8 @@ fn waits_for_approval(gear: &Gear, row: &JobRow) -> Result<Why, StorageFault> {
 /// The people whose signature would count for this path.
 fn could_approve(gear: &Gear, row: &JobRow) -> String {
     let rules = gear.rules();
-    let (Some(approvers), Ok(policy), Ok(path)) = (
+    let (Some(approvers), Ok(path)) = (
         gear.approvers.current(),
-        gear.config.approval_policy(),
         crate::job::VaultPath::parse(&rules.vault_root, &row.vault_path),
     ) else {
         return "nobody: the approvers file cannot be read".to_owned();
@@ -121,7 +120,7 @@ fn could_approve(gear: &Gear, row: &JobRow) -> String {
     let people: std::collections::BTreeSet<&str> = approvers
         .iter()
         .map(crate::approval::approvers::Approver::principal)
-        .filter(|principal| policy.may_sign(&path, principal, &approvers))
+        .filter(|principal| gear.policy.may_sign(&path, principal, &approvers))
         .collect();
     if people.is_empty() {
         return "nobody: no [[delete.approval]] rule and approver fit this path".to_owned();

@@ -5,8 +5,8 @@
 use super::Gear;
 use crate::approval::claim::{self, Approved, Stored};
 use crate::approval::{
-    Approvers, DenyDetail, Envelope, EnvelopeSignature, Ground, Policy, Quorum, Signed, Verified, policy, verify,
-    withdrawal,
+    Approvers, DenyDetail, Document, Envelope, EnvelopeSignature, Fingerprint, Ground, Payload, Policy, Quorum,
+    Verified, policy, verify, withdrawal,
 };
 use crate::clock::WallMs;
 use crate::job::document::{DeleteJob, DocumentRules};
@@ -104,36 +104,35 @@ pub fn door(gear: &Gear, envelope: &Envelope, now: WallMs) -> AtTheDoor {
         Err(refusal) => return AtTheDoor::Refused(refusal),
     };
     match &verified.document {
-        Signed::Approval(payload) => match policy.check_age(&payload.vault_path, payload.lasts_ms()) {
+        Document::Approval(payload) => match policy.check_age(&payload.vault_path, payload.lasts_ms()) {
             Ok(()) => AtTheDoor::Approval(Box::new(verified)),
             Err(refusal) => AtTheDoor::Refused(refusal),
         },
-        Signed::Withdrawal(payload) => {
+        Document::Withdrawal(payload) => {
+            let Some(approvers) = approvers.as_deref() else {
+                let message = "the approvers file cannot be read; nothing verifies until it can";
+                return AtTheDoor::Refused(Refusal::new(Code::KeyUnknown, "/signatures", message));
+            };
             let principal = verified.signers.first().map(|signer| signer.principal.clone()).unwrap_or_default();
             let id = payload.approval_id.to_string();
             let stored = gear.ledger.approval(&id).ok().flatten();
-            let path = stored.as_ref().and_then(|(approval, _)| {
-                crate::approval::ApprovalPayload::parse(&approval.payload, &rules).ok()
-            });
-            let signed: Vec<String> =
-                stored.map(|(_, signatures)| signatures.into_iter().map(|s| s.key_id).collect()).unwrap_or_default();
-            let may = withdrawal::may_withdraw(
-                &verified.signers,
-                path.as_ref().map(|payload| &payload.vault_path),
-                &signed,
-                policy,
-                approvers.as_deref(),
-            );
-            if may {
-                AtTheDoor::Withdrawal { verified: Box::new(verified), principal }
-            } else {
-                AtTheDoor::Refused(Refusal::new(
-                    Code::KeyUnknown,
-                    "/signatures",
-                    "this key neither signed the approval nor could have signed it",
-                ))
+            let path = stored.as_ref().and_then(|(approval, _)| path_of(&approval.payload, &rules));
+            let signed_by: Vec<Fingerprint> = stored
+                .map(|(_, signatures)| signatures.iter().filter_map(|s| Fingerprint::parse(&s.key_id)).collect())
+                .unwrap_or_default();
+            let on_file = path.as_ref().map(|path| withdrawal::OnFile { path, signed_by: &signed_by });
+            match withdrawal::permit(&verified.signers, on_file, policy, approvers) {
+                Ok(()) => AtTheDoor::Withdrawal { verified: Box::new(verified), principal },
+                Err(refusal) => AtTheDoor::Refused(refusal),
             }
         }
+    }
+}
+
+fn path_of(payload: &[u8], rules: &DocumentRules) -> Option<crate::job::VaultPath> {
+    match Payload::parse(payload, rules) {
+        Ok(Payload::Approval(approval)) => Some(approval.vault_path),
+        Ok(Payload::Withdrawal(_)) | Err(_) => None,
     }
 }
 
@@ -165,7 +164,7 @@ pub fn is_complete(
     now: WallMs,
 ) -> bool {
     let ground = Ground { instance, documents: rules, approvers };
-    let (Some(approvers), Ok(parsed)) = (approvers, crate::approval::ApprovalPayload::parse(payload, rules)) else {
+    let (Some(approvers), Ok(Payload::Approval(parsed))) = (approvers, Payload::parse(payload, rules)) else {
         return false;
     };
     let signatures = from_store(stored);

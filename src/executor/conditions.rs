@@ -5,11 +5,15 @@
 
 use crate::clock::{BootMs, SharedClock, WallMs};
 use crate::sqlite::StorageFault;
-use crate::throttle::breaker::Breaker;
+use crate::throttle::{Breaker, Delays};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// No pass for longer than this is `dispatcher-stale`, ms (contract 7).
 pub const STALE_MS: i64 = 120_000;
+
+/// Between two looks at something that is down.
+const DELAYS: Delays = Delays { first: Duration::from_millis(500), longest: Duration::from_secs(60) };
 
 /// A thing outside that is down.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ struct Outside {
 
 impl Outside {
     fn new() -> Outside {
-        Outside { breaker: Breaker::new(), down: None }
+        Outside { breaker: Breaker::new(DELAYS), down: None }
     }
 }
 
@@ -122,7 +126,7 @@ impl Conditions {
             Side::Source => &mut state.source,
             Side::Target => &mut state.target,
         };
-        outside.breaker.hold_until(BootMs(boot.0 + delay_ms));
+        outside.breaker.hold(boot, Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0)));
     }
 
     /// Milliseconds until claiming makes sense again; `None`: now.
@@ -132,7 +136,8 @@ impl Conditions {
         if state.credential.is_some() {
             return Some(i64::MAX);
         }
-        [&state.source, &state.target].iter().filter_map(|outside| outside.breaker.waits(boot)).max()
+        let waits = [&state.source, &state.target].into_iter().filter_map(|outside| outside.breaker.wait(boot));
+        waits.max().map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).max(1))
     }
 
     /// The target said that our credential is not good, or there is none: claiming stops.

@@ -172,7 +172,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
         let orders: Vec<DeleteOrder<'_>> = sending
             .iter()
             .map(|job| DeleteOrder {
-                job_id: job.claimed.job.job_id(),
+                job_id: *job.claimed.job.job_id(),
                 path: job.claimed.job.vault_path(),
                 expected: job.object,
             })

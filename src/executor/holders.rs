@@ -59,7 +59,7 @@ pub fn take_over_dead(gear: &Gear, probing: &mut Probing) -> Result<(), StorageF
 fn lives(gear: &Gear, worker: &str, boot: &str) -> bool {
     boot == gear.clock.boot_id()
         && Uuid4::parse(worker).is_some_and(|id| {
-            crate::workers::is_alive(&gear.config.layout.state_dir(gear.role), &id).unwrap_or(true)
+            crate::workers::is_alive(&gear.config.layout.state_dir(gear.role), id).unwrap_or(true)
         })
 }
 

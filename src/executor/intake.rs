@@ -6,11 +6,11 @@
 use super::approvals::{self, AtTheDoor};
 use super::Gear;
 use crate::admission::{self, Facts, Verdict};
-use crate::approval::{Approvers, Envelope, Signed};
+use crate::approval::{Approvers, Document, Envelope};
 use crate::failpoint;
 use crate::intake::{Ask, Batch, Intake, Room, Via};
 use crate::job::document::{DocumentRules, Job};
-use crate::job::{JobId, Refusal, Role, Sha256};
+use crate::job::{JobId, JobKind, Refusal, Role, Sha256, VaultPath};
 use crate::ledger::admit::{AdmitSettings, Admission, Route};
 use crate::ledger::approve::Received;
 use crate::ledger::control::{self, Flow};
@@ -130,12 +130,13 @@ fn note(gear: &Gear, fault: &StorageFault) -> String {
 /// Judges every document of a batch; the only slow part is verifying signatures, which is why it is outside the transaction.
 fn judge(gear: &Gear, batch: &Batch) -> Vec<Judged> {
     let rules = gear.rules();
+    let may_ask = |uid: u32, kind: JobKind, path: &VaultPath| gear.config.requesters.allows(uid, kind, path.as_str());
     let mut judged = Vec::new();
     for file in &batch.files {
-        let facts = Facts { role: gear.role, rules: &rules, requesters: &gear.config.requesters, uid: file.uid };
+        let facts = Facts { role: gear.role, rules: &rules, may_ask: &may_ask, uid: file.uid };
         for document in file.documents() {
             let what = match admission::judge(document, &facts) {
-                Verdict::Admit(admitted) => What::Job(Box::new(admitted.job)),
+                Verdict::Admit(admitted) => What::Job(Box::new(admitted.job().clone())),
                 Verdict::Cancel { cancel, digest } => What::Cancel { digest, job_id: cancel.job_id },
                 Verdict::Envelope { value, digest } => match Envelope::from_value(&value) {
                     Ok(envelope) => {
@@ -208,7 +209,7 @@ fn take(tx: &mut Tx<'_>, one: &Judged, ground: &Ground) -> Result<(), LedgerErro
     let keep = ground.settings.submissions_kept;
     match &one.what {
         What::Job(job) => {
-            let _admission: Admission = tx.admit(job, one.uid, one.route, &ground.settings)?;
+            let _admission: Admission = tx.admit(job, one.uid, one.route, &ground.rules, &ground.settings)?;
             Ok(())
         }
         What::Refusal { digest, refusal } => tx.refuse(one.uid, *digest, refusal, keep),
@@ -216,11 +217,11 @@ fn take(tx: &mut Tx<'_>, one: &Judged, ground: &Ground) -> Result<(), LedgerErro
         What::Envelope { digest, door } => match door {
             AtTheDoor::Refused(refusal) => tx.refuse(one.uid, *digest, refusal, keep),
             AtTheDoor::Approval(verified) => {
-                let Signed::Approval(payload) = &verified.document else { return Ok(()) };
+                let Document::Approval(payload) = &verified.document else { return Ok(()) };
                 let received = Received {
                     uid: one.uid,
                     digest: *digest,
-                    payload: payload.clone(),
+                    payload: (**payload).clone(),
                     payload_bytes: verified.payload_bytes.clone(),
                     signatures: approvals::to_store(verified),
                 };
@@ -232,7 +233,7 @@ fn take(tx: &mut Tx<'_>, one: &Judged, ground: &Ground) -> Result<(), LedgerErro
                 tx.receive_approval(&received, &complete, &ground.rules, &ground.settings).map(|_| ())
             }
             AtTheDoor::Withdrawal { verified, principal } => {
-                let Signed::Withdrawal(payload) = &verified.document else { return Ok(()) };
+                let Document::Withdrawal(payload) = &verified.document else { return Ok(()) };
                 debug_assert_eq!(ground.role, Role::Delete);
                 tx.receive_withdrawal(
                     one.uid,

@@ -36,6 +36,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Numbers and rules of the loops, from the configuration.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Rules for documents.
+    pub rules: DocumentRules,
+    /// How long a DELETE waits for its approval, ms; 0 denies at once.
+    pub approval_wait_ms: i64,
+    /// READY jobs older than this are rejected, ms; 0 is never.
+    pub job_max_age_ms: i64,
+    /// Jobs of one claim.
+    pub batch: usize,
+    /// Refusals and other answers kept, rows.
+    pub submissions_kept: i64,
+    /// What the target may take for one effect, ms.
+    pub deadline_ms: i64,
+}
+
+/// The UIDs that never are requesters or operators, and the one that the gateway runs as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uids {
+    /// Every role's, the gateway's among them; empty in development, where all share one.
+    pub roles: Vec<u32>,
+    /// The gateway's.
+    pub gateway: u32,
+}
+
 /// What the loops of one process share.
 #[derive(Debug)]
 pub struct Gear {
@@ -43,6 +69,10 @@ pub struct Gear {
     pub role: Role,
     /// Checked settings.
     pub config: Config,
+    /// Numbers and rules from them.
+    pub terms: Terms,
+    /// UIDs that are never requesters, and the gateway's.
+    pub uids: Uids,
     /// Time.
     pub clock: SharedClock,
     /// The truth.
@@ -110,7 +140,7 @@ impl Gear {
     }
     /// Rules for documents under this configuration.
     pub fn rules(&self) -> DocumentRules {
-        self.config.document_rules()
+        self.terms.rules.clone()
     }
     /// Who claims.
     pub fn claimer(&self) -> Claimer {
@@ -119,8 +149,8 @@ impl Gear {
     /// Admission's settings.
     pub fn admit_settings(&self) -> AdmitSettings {
         AdmitSettings {
-            approval_wait_ms: self.config.delete.approval_wait_ms(),
-            submissions_kept: i64::try_from(self.config.limits.refusals_max).unwrap_or(i64::MAX),
+            approval_wait_ms: self.terms.approval_wait_ms,
+            submissions_kept: self.terms.submissions_kept,
         }
     }
     /// The root-owned kill switch.

@@ -17,7 +17,7 @@ use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Intent, Settlement};
 use crate::ledger::{LedgerError, operator::PathKnown};
 use crate::roles::save::{self as plan, Age, Denied, Drift};
-use crate::settlement::save::{self as outcome, Next, Why};
+use crate::settlement::save::{self as outcome, Next};
 use crate::source::{SourceFault, SourceObject};
 use crate::sqlite::WriteError;
 use crate::target::{Answer, Before, Intent as Order, Preflight, Seen, WriteOrder};
@@ -249,7 +249,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
         let orders: Vec<WriteOrder<'_>> = sending
             .iter()
             .map(|job| WriteOrder {
-                job_id: job.claimed.job.job_id(),
+                job_id: *job.claimed.job.job_id(),
                 path: job.claimed.job.vault_path(),
                 bytes: &job.object.bytes,
                 new: job.object.content_sha256,

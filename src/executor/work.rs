@@ -83,12 +83,12 @@ fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault>
 fn sweep(gear: &Gear) -> Result<(), StorageFault> {
     let (retry, approval) = gear.ledger.next_due()?;
     let (wall, boot) = (gear.clock.wall(), gear.clock.boot());
-    let wait_ms = gear.config.delete.approval_wait_ms;
-    let age_ms = gear.config.limits.job_max_age_ms;
+    let wait_ms = gear.terms.approval_wait_ms;
+    let age_ms = gear.terms.job_max_age_ms;
     let overdue = approval.is_some_and(|admitted| admitted <= wall.0 - wait_ms);
     let retry_due = retry.is_some_and(|due| due <= boot.0);
     if retry_due {
-        quiet(gear.ledger.write(crate::ledger::Tx::release_due))?;
+        quiet(gear.ledger.write(|tx| tx.release_due()))?;
     }
     if overdue && gear.role == Role::Delete {
         quiet(gear.ledger.write(move |tx| tx.deny_overdue(wait_ms, SWEEP)))?;
@@ -136,10 +136,7 @@ fn accepted_since(gear: &Gear, high_ms: i64) -> bool {
 }
 
 fn claim(gear: &Gear) -> Result<ClaimBatch, StorageFault> {
-    let limit = match gear.role {
-        Role::Save => gear.config.save.batch,
-        Role::Delete | Role::Gateway => gear.config.delete.batch,
-    };
+    let limit = gear.terms.batch;
     let claimer = gear.claimer();
     match gear.ledger.write(move |tx| {
         tx.release_due()?;
@@ -163,7 +160,7 @@ fn next_wait(gear: &Gear, probing: &probe::Probing) -> i64 {
             wait = wait.min(due - boot);
         }
         if let Some(admitted) = approval {
-            wait = wait.min(admitted + gear.config.delete.approval_wait_ms - wall);
+            wait = wait.min(admitted + gear.terms.approval_wait_ms - wall);
         }
     }
     if let Some(breaker) = gear.conditions.claiming_waits() {

@@ -8,7 +8,8 @@ use super::error::LedgerError;
 use super::jobs::JobRow;
 use super::tx::Tx;
 use super::{control, rows_approvals as sql, rows_jobs};
-use crate::approval::{ApprovalPayload, compare};
+use crate::approval::matching::compare;
+use crate::approval::{ApprovalPayload, Payload};
 use crate::job::document::{DeleteJob, DocumentRules, Job};
 use crate::job::{ApprovalId, Code, Refusal, Sha256, State};
 use rusqlite::{OptionalExtension, params};
@@ -205,19 +206,19 @@ impl Tx<'_> {
         for row in rows {
             // A row that does not read back is set aside at its claim.
             if let Some(Job::Delete(job)) = row.document(rules) {
-                self.reconsider(row.seq, &job, wait_ms)?;
+                self.reconsider(row.seq, &job, rules, wait_ms)?;
             }
         }
         Ok(())
     }
 
     /// Whether a READY DELETE may be claimed, waits for its approval, or is denied at once.
-    pub(super) fn reconsider(&mut self, seq: i64, job: &DeleteJob, wait_ms: i64) -> Result<(), LedgerError> {
+    pub(super) fn reconsider(&mut self, seq: i64, job: &DeleteJob, rules: &DocumentRules, wait_ms: i64) -> Result<(), LedgerError> {
         let id = job.approval_id.to_string();
         let standing = match self.approval(&id)? {
             None if self.is_withdrawn(&id)? => Standing::Denied("approval_withdrawn".to_owned()),
             None => Standing::Waits("approval_missing"),
-            Some(approval) => self.standing(&approval, job),
+            Some(approval) => self.standing(&approval, job, rules),
         };
         match standing {
             Standing::Valid => {
@@ -232,7 +233,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn standing(&self, approval: &StoredApproval, job: &DeleteJob) -> Standing {
+    fn standing(&self, approval: &StoredApproval, job: &DeleteJob, rules: &DocumentRules) -> Standing {
         match approval.state.as_str() {
             "RESERVED" | "EXECUTED" | "CONSUMED" => return Standing::Denied("approval_spent".to_owned()),
             "WITHDRAWN" => return Standing::Denied("approval_withdrawn".to_owned()),
@@ -245,11 +246,11 @@ impl Tx<'_> {
         if approval.expires_ms <= self.now.0 {
             return Standing::Waits("approval_expired");
         }
-        match ApprovalPayload::from_canonical(&approval.payload) {
-            Err(_) => return Standing::Denied("approval_mismatch".to_owned()),
-            Ok(payload) => {
+        match Payload::parse(&approval.payload, rules) {
+            Err(_) | Ok(Payload::Withdrawal(_)) => return Standing::Denied("approval_mismatch".to_owned()),
+            Ok(Payload::Approval(payload)) => {
                 if let Err(field) = compare(job, &payload) {
-                    return Standing::Denied(format!("approval_mismatch:{field}"));
+                    return Standing::Denied(format!("approval_mismatch:{}", field.as_str()));
                 }
             }
         }
@@ -265,9 +266,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Before a DELETE's claim: a complete, unexpired approval of this epoch is on file and the clock can be believed.
+    /// Before a claim. A DELETE: a complete, unexpired approval of this epoch is on file and the clock can be believed.
     /// Otherwise the job is put back to wait.
-    pub(super) fn may_claim_delete(&mut self, seq: i64) -> Result<bool, LedgerError> {
+    pub(super) fn may_claim(&mut self, seq: i64) -> Result<bool, LedgerError> {
         let Some(row) = self.job_by_seq(seq)? else { return Ok(false) };
         let Some(id) = &row.approval_id else { return Ok(true) };
         if !control::clock_trusted(self.db, self.now)? {

@@ -16,7 +16,7 @@ use crate::job::{Code, CrashPolicy, JobKind, State, Uuid4};
 use rusqlite::{OptionalExtension, params};
 
 /// Most tries of a SAVE (design 3).
-pub const SAVE_ATTEMPTS_MAX: i64 = 8;
+const SAVE_ATTEMPTS_MAX: i64 = crate::throttle::SAVE_ATTEMPTS_MAX as i64;
 
 /// Who claims, and how much.
 #[derive(Debug, Clone)]
@@ -57,6 +57,9 @@ impl Tx<'_> {
             rows.collect::<Result<_, _>>()?
         };
         for (seq, path) in candidates {
+            if !self.may_claim(seq)? {
+                continue;
+            }
             if !self.take_fence(seq, &path)? {
                 self.db.prepare_cached(sql::PARK)?.execute(params![seq, self.now.0])?;
                 continue;

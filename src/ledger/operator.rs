@@ -134,7 +134,7 @@ impl Tx<'_> {
         let note = format!("requeue: {}", clip(reason, 500));
         self.leave_unleased(&row, State::OutcomeUnknown, State::Ready, Code::OutcomeUnknown, None, Some(uid), Some(&note))?;
         if let Some(crate::job::document::Job::Delete(job)) = row.document(rules) {
-            self.reconsider(row.seq, &job, approval_wait_ms)?;
+            self.reconsider(row.seq, &job, rules, approval_wait_ms)?;
         }
         Ok(())
     }

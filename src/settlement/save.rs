@@ -3,10 +3,9 @@
 //! Not here: DELETE, which is never repeated (delete.rs).
 
 use crate::job::{Code, Sha256, State};
-use crate::ledger::claim::SAVE_ATTEMPTS_MAX;
 use crate::ledger::settle::{Attempt, Settlement};
 use crate::target::{Answer, Seen};
-use crate::throttle::backoff::save_retry_ms;
+use crate::throttle::{SAVE_ATTEMPTS_MAX, save_retry_delay};
 
 /// Why the target must be looked at before anything is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,9 +92,15 @@ fn unchanged(why: &Why, attempt: i64) -> Settlement {
     let delay = match why {
         Why::Failed { settle: FailedAs::TargetError } => return Settlement::fail(Code::TargetError, None),
         Why::Busy { retry_after_ms: Some(ms) } => (*ms).clamp(1000, RETRY_AFTER_MAX_MS),
-        Why::Busy { retry_after_ms: None } | Why::Confirm | Why::Unclear | Why::Failed { .. } => save_retry_ms(attempt),
+        Why::Busy { retry_after_ms: None } | Why::Confirm | Why::Unclear | Why::Failed { .. } => {
+            let made = u32::try_from(attempt).unwrap_or(u32::MAX);
+            match save_retry_delay(made) {
+                Some(delay) => i64::try_from(delay.as_millis()).unwrap_or(i64::MAX),
+                None => return Settlement::fail(Code::AttemptsExhausted, None),
+            }
+        }
     };
-    if attempt >= SAVE_ATTEMPTS_MAX {
+    if attempt >= i64::from(SAVE_ATTEMPTS_MAX) {
         return Settlement::fail(Code::AttemptsExhausted, None);
     }
     let detail = match why {
@@ -134,7 +139,7 @@ mod tests {
         assert_eq!(again.fence, crate::ledger::settle::Fence::Keep);
         assert_eq!(probe(&unclear, &seen(b"theirs"), 1).to, State::OutcomeUnknown);
         assert_eq!(probe(&unclear, &Seen::Unreadable, 1).to, State::OutcomeUnknown);
-        assert_eq!(probe(&unclear, &seen(b"old"), SAVE_ATTEMPTS_MAX).code, Some(Code::AttemptsExhausted));
+        assert_eq!(probe(&unclear, &seen(b"old"), i64::from(SAVE_ATTEMPTS_MAX)).code, Some(Code::AttemptsExhausted));
         assert!(judge_probe(&Why::Unclear, None, None, sha256(b"new"), 1).is_none());
     }
 
