@@ -18,9 +18,17 @@ pub fn canonical(value: &Value) -> Vec<u8> {
 /// at most 16 levels, plain integers only), else of the bytes as they are.
 pub fn document_digest(bytes: &[u8]) -> Sha256 {
     match json::parse(bytes, DOCUMENT_BYTES_MAX) {
-        Ok(value) if !value.has_float() => sha256(&canonical(&value)),
-        Ok(_) | Err(_) => sha256(bytes),
+        Ok(value) => value_digest(&value, bytes),
+        Err(_) => sha256(bytes),
     }
+}
+
+/// [`document_digest`] for one who has read the bytes already.
+pub fn value_digest(value: &Value, bytes: &[u8]) -> Sha256 {
+    if value.has_float() {
+        return sha256(bytes);
+    }
+    sha256(&canonical(value))
 }
 
 fn write_value(out: &mut String, value: &Value) {
