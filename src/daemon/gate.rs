@@ -153,15 +153,8 @@ fn settings(config: &Config, boot_id: String) -> Result<GatewaySettings, NoStart
         gate: layout.gate_dir(role),
         status: layout.status_socket(role),
     };
-    let refused_uids = match config.mode {
-        Mode::Development => Vec::new(),
-        Mode::Production => {
-            let mut uids = config.role_uids();
-            uids.push(config.gateway_uid());
-            uids
-        }
-    };
-    let rules = config.document_rules();
+    let refused_uids = super::settings::uids(config).map_err(refuse)?.roles;
+    let rules = super::settings::rules(config);
     Ok(GatewaySettings {
         requests,
         probes,
