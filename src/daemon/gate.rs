@@ -11,7 +11,7 @@ use super::start::NoStart;
 use crate::admission::{GatewayFacts, Judged, Kind, judge_at_gateway};
 use crate::approval::verify::precheck;
 use crate::clock::SystemClock;
-use crate::config::{Config, Mode};
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::gateway::{
     self, EnvelopeAtGate, GatewaySettings, JobAtGate, Judges, Meant, PendingLimits, RolePlaces,

@@ -13,6 +13,7 @@ pub mod holders;
 pub mod intake;
 pub mod leases;
 pub mod probe;
+pub mod published;
 pub mod save;
 pub mod wake;
 pub mod work;
