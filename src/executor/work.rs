@@ -53,7 +53,10 @@ pub fn run(gear: &Gear) {
 }
 
 /// One pass; `true` if there may be more to do at once.
-fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
+///
+/// # Errors
+/// A storage fault; nothing was lost by it.
+pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
     holders::take_over_dead(gear, probing)?;
     probing.run_due(gear)?;
     sweep(gear)?;
