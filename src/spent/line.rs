@@ -200,7 +200,7 @@ fn shape_of(line: &[u8], wanted: &[Word]) -> Shape {
     }
     match wanted[before.len()].shape(last) {
         Shape::Whole if words.len() < wanted.len() => Shape::Beginning,
-        shape => shape,
+        shape @ (Shape::Whole | Shape::Beginning | Shape::Other) => shape,
     }
 }
 

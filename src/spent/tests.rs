@@ -5,7 +5,7 @@ mod torn;
 
 use super::*;
 use crate::job::{JobId, Nonce, Uuid4};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 fn entry(wall_ms: i64) -> SpentEntry {
     let mut nonce = [0u8; 32];

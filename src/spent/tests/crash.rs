@@ -1,6 +1,7 @@
 //! Processes that die or meet a fault between two steps. Each test runs itself again as a child with one of them armed.
 
 use super::*;
+use rustix::fs::FlockOperation;
 use rustix::process::{Resource, Rlimit};
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
