@@ -55,7 +55,7 @@ fn a_worker_is_alive_until_it_lets_go() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
     assert!(is_alive(dir.path(), id).unwrap());
     assert!(
-        is_alive(dir.path(), &id).unwrap(),
+        is_alive(dir.path(), id).unwrap(),
         "looking must not take the lock away"
     );
     drop(lock);
