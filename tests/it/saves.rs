@@ -306,16 +306,17 @@ fn f11_f13_f15_f17_each_clear_answer_has_its_own_end() {
     let jobs: Vec<_> = [("a.md", "a"), ("b.md", "b"), ("c.md", "c")].iter().map(|(path, text)| site.save_job(path, &commit, text)).collect();
     for job in &jobs {
         site.drop_json(Role::Save, job);
-        rig.settle();
+        // A target that failed is left alone for a moment.
+        rig.wait(1_000, 1_000);
     }
     rig.assert_outcome(&jobs[0], "FAILED", "target_refused", "not_a_regular_file");
     rig.assert_outcome(&jobs[1], "FAILED", "target_error", "");
     assert_eq!((rig.row(&jobs[2]).state.as_str(), rig.row(&jobs[2]).attempt), ("READY", 1));
-    rig.clock.advance(89_000);
+    rig.clock.advance(88_000);
     rig.settle();
     assert_eq!(rig.row(&jobs[2]).state, "READY", "not before the time given");
     let last = site.save_job("d.md", &commit, "d");
-    rig.wait(2_000, 1_000);
+    rig.wait(3_000, 1_000);
     // The credential answer went to c.md's second try: claiming stops for everybody.
     rig.assert_outcome(&jobs[2], "FAILED", "target_refused", "credential");
     site.drop_json(Role::Save, &last);

@@ -54,7 +54,7 @@ impl Site {
             std::fs::set_permissions(dir.join(format!("state/{role}")), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         }
         std::fs::create_dir_all(dir.join("state/gateway")).unwrap();
-        create_playground_key(&dir.join("credentials/delete"), Role::Delete, CredentialName::RecoveryKey).unwrap();
+        create_playground_key(&dir.join("credentials"), Role::Delete, CredentialName::RecoveryKey).unwrap();
         let site = Site { temp, key, instance };
         // Each role once, so that its list of unresolved paths is there for the other.
         for role in Role::EXECUTORS {
@@ -173,11 +173,22 @@ impl Rig {
         for _ in 0..200 {
             let more_files = intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More;
             let more_work = work::pass(&self.gear, &mut self.probing).unwrap();
+            self.gear.conditions.passed();
             if !more_files && !more_work {
                 return;
             }
         }
         panic!("a role that never comes to rest");
+    }
+
+    /// Only the drop directories.
+    pub fn read_files(&mut self) {
+        while intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More {}
+    }
+
+    /// Only the jobs.
+    pub fn work(&mut self) {
+        while work::pass(&self.gear, &mut self.probing).unwrap() {}
     }
 
     /// Time passes in steps, with the role at work between them.
@@ -209,10 +220,7 @@ impl Rig {
 
     /// The refusal of a document, if it is on record.
     pub fn refusal(&self, document: &[u8]) -> Option<(String, String, String)> {
-        let digest = match json::parse(document, json::DOCUMENT_BYTES_MAX) {
-            Ok(value) => lockgate::job::document_digest(&value),
-            Err(_) => sha256(document),
-        };
+        let digest = lockgate::job::document_digest(document);
         let found = self.gear.ledger.submission(digest, own_uid()).unwrap()?;
         (!found.accepted).then(|| (found.code.unwrap_or_default(), found.pointer.unwrap_or_default(), found.message.unwrap_or_default()))
     }
