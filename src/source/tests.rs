@@ -121,6 +121,7 @@ fn m_w_another_branch_is_read_only_if_it_is_the_configured_one() {
         assert_eq!(read(name).unwrap().bytes, b"side\n");
     }
     assert_eq!(code(read("main")), "commit_not_on_ref");
+    repo.git(&["update-ref", "refs/tags/refs/heads/absent", side.as_str()]);
     for name in [
         "absent",
         "heads/side",

@@ -436,3 +436,76 @@ fn gc_and_new_commits_while_objects_are_read_fail_no_read() {
         }
     });
 }
+
+#[test]
+fn a_ref_that_moves_forward_is_never_seen_to_move_back() {
+    let (repo, first) = Repo::with_note("sha1", "one\n");
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let mut line = vec![first.to_string()];
+    for at in 1..60 {
+        let commit = repo.commit_tree(&tree, &[&line[at - 1]], 1_000_000_000);
+        line.push(commit);
+    }
+    let (source, done) = (repo.source(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for commit in &line {
+                repo.git(&["update-ref", "refs/heads/main", commit]);
+                repo.git(&["pack-refs", "--all"]);
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        let mut last = 0;
+        while !done.load(Ordering::SeqCst) {
+            let tip = source.tip().unwrap().to_string();
+            let at = line.iter().position(|commit| *commit == tip).unwrap();
+            assert!(at >= last, "{at} after {last}");
+            last = at;
+        }
+    });
+    assert_eq!(source.tip().unwrap().as_str(), line[59]);
+}
+
+#[test]
+fn packs_that_come_after_opening_are_found_however_many() {
+    let (repo, first) = Repo::with_note("sha1", "one\n");
+    let source = repo.source();
+    source.check().unwrap();
+    for at in 0..70 {
+        repo.save("notes/a.md", &at.to_string());
+        repo.git(&["repack", "-q", "-d"]);
+    }
+    let tip = source.tip().unwrap();
+    assert_eq!(source.object(&tip, "notes/a.md").unwrap().bytes, b"69");
+    assert_eq!(source.object(&first, "notes/a.md").unwrap().bytes, b"one\n");
+}
+
+#[test]
+fn a_branch_that_left_near_the_tip_is_told_apart_without_a_long_walk() {
+    let (repo, first) = Repo::with_note("sha1", "one\n");
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let mut line = vec![first.to_string()];
+    for at in 1..20 {
+        let date = 4_000_000_000 + i64::try_from(at).unwrap();
+        let commit = repo.commit_tree(&tree, &[&line[at - 1]], date);
+        line.push(commit);
+    }
+    repo.git(&["update-ref", "refs/heads/main", &line[19]]);
+    let side = CommitId::parse(&repo.commit_tree(&tree, &[&line[18]], 4_000_000_030)).unwrap();
+    let limited = LocalGit::new(SourceSettings {
+        history_max: 4,
+        ..repo.settings()
+    });
+    assert_eq!(code(limited.object(&side, "notes/a.md")), "commit_not_on_ref");
+    assert!(
+        limited
+            .object(&CommitId::parse(&line[18]).unwrap(), "notes/a.md")
+            .is_ok()
+    );
+    // A newer commit is no ancestor of an older one, and this is seen as soon as the older one is met.
+    let (old, new) = (
+        CommitId::parse(&line[17]).unwrap(),
+        CommitId::parse(&line[19]).unwrap(),
+    );
+    assert!(!limited.is_ancestor(&new, &old).unwrap());
+}
