@@ -289,7 +289,7 @@ fn a_repository_of_another_user_is_read_like_ones_own() {
 }
 
 #[test]
-fn trees_and_commits_that_can_be_read_in_two_ways_are_damage() {
+fn a_tree_that_can_be_read_in_two_ways_is_damage() {
     let (repo, first) = Repo::with_note("sha1", "one\n");
     let write = |kind: &str, bytes: &[u8]| {
         repo.git_with(
@@ -320,6 +320,18 @@ fn trees_and_commits_that_can_be_read_in_two_ways_are_damage() {
             "damaged"
         );
     }
+}
+
+#[test]
+fn a_commit_whose_parents_are_not_understood_is_damage() {
+    let (repo, first) = Repo::with_note("sha1", "one\n");
+    let write = |kind: &str, bytes: &[u8]| {
+        repo.git_with(
+            &["hash-object", "--literally", "-w", "-t", kind, "--stdin"],
+            &[],
+            bytes,
+        )
+    };
     let tree = repo.git(&["rev-parse", &format!("{first}^{{tree}}")]);
     let person = "a <a@example.test> 1000000000 +0000";
     for (header, expected) in [

@@ -37,6 +37,7 @@ impl Repo {
         command
             .arg("-C")
             .arg(&self.path)
+            .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .env("GIT_AUTHOR_NAME", "a")
