@@ -4,14 +4,11 @@ use super::playground::{self, Format};
 use super::tests_support::{Repo, code};
 use super::{LocalGit, ObjectIdRule, Source, SourceFault, SourceSettings, describe, provenance_hash};
 use crate::job::{CommitId, sha256};
-use std::collections::HashSet;
 use std::process::Command;
-
-const FORMATS: [&str; 2] = ["sha1", "sha256"];
 
 #[test]
 fn t01_an_object_is_read_in_both_formats_loose_and_packed() {
-    for format in FORMATS {
+    for format in ["sha1", "sha256"] {
         let (repo, first) = Repo::with_note(format, "one\n");
         let second = repo.save("notes/a.md", "two\n");
         let source = repo.source();
@@ -79,112 +76,6 @@ fn deltas_large_trees_and_odd_names_read_as_git_reads_them() {
 }
 
 #[test]
-fn m_w_only_commits_of_the_ref_count() {
-    for format in FORMATS {
-        let (repo, first) = Repo::with_note(format, "one\n");
-        repo.git(&["checkout", "-q", "-b", "side"]);
-        let side = repo.save("notes/a.md", "side\n");
-        repo.git(&["checkout", "-q", "main"]);
-        let source = repo.source();
-        assert_eq!(code(source.object(&side, "notes/a.md")), "commit_not_on_ref");
-        assert_eq!(code(source.at_parents(&side, "notes/a.md")), "commit_not_on_ref");
-        repo.save("other.md", "x");
-        assert_eq!(code(source.object(&side, "notes/a.md")), "commit_not_on_ref");
-        repo.git(&["checkout", "-q", "--orphan", "apart"]);
-        let apart = repo.save("notes/a.md", "apart\n");
-        repo.git(&["checkout", "-q", "main"]);
-        assert_eq!(code(source.object(&apart, "notes/a.md")), "commit_not_on_ref");
-        repo.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
-        assert_eq!(source.object(&side, "notes/a.md").unwrap().bytes, b"side\n");
-        assert_eq!(source.object(&first, "notes/a.md").unwrap().bytes, b"one\n");
-        assert_eq!(code(source.object(&apart, "notes/a.md")), "commit_not_on_ref");
-        // The ref moves back: what was known of the other tip is forgotten.
-        repo.git(&["reset", "-q", "--hard", first.as_str()]);
-        assert_eq!(code(source.object(&side, "notes/a.md")), "commit_not_on_ref");
-        assert_eq!(source.object(&first, "notes/a.md").unwrap().bytes, b"one\n");
-    }
-}
-
-#[test]
-fn m_w_another_branch_is_read_only_if_it_is_the_configured_one() {
-    let (repo, _) = Repo::with_note("sha1", "one\n");
-    repo.git(&["checkout", "-q", "-b", "side"]);
-    let side = repo.save("notes/a.md", "side\n");
-    let read = |git_ref: &str| {
-        let settings = SourceSettings {
-            git_ref: git_ref.to_owned(),
-            ..repo.settings()
-        };
-        LocalGit::new(settings).object(&side, "notes/a.md")
-    };
-    for name in ["side", "refs/heads/side"] {
-        assert_eq!(read(name).unwrap().bytes, b"side\n");
-    }
-    assert_eq!(code(read("main")), "commit_not_on_ref");
-    repo.git(&["update-ref", "refs/tags/refs/heads/absent", side.as_str()]);
-    for name in [
-        "absent",
-        "heads/side",
-        "HEAD",
-        "side~0",
-        "../heads/side",
-        "",
-        "refs/heads/",
-    ] {
-        assert_eq!(code(read(name)), "unavailable", "{name:?}");
-    }
-}
-
-#[test]
-fn a_ref_may_be_symbolic_or_an_annotated_tag() {
-    let (repo, first) = Repo::with_note("sha256", "one\n");
-    repo.git(&["tag", "-a", "-m", "t", "inner"]);
-    repo.git(&["tag", "-a", "-m", "t", "outer", "inner"]);
-    repo.git(&["symbolic-ref", "refs/heads/link", "refs/heads/main"]);
-    repo.git(&["symbolic-ref", "refs/heads/loop", "refs/heads/loop2"]);
-    repo.git(&["symbolic-ref", "refs/heads/loop2", "refs/heads/loop"]);
-    repo.git(&["tag", "tree", "HEAD^{tree}"]);
-    let tip = |name: &str| {
-        LocalGit::new(SourceSettings {
-            git_ref: name.to_owned(),
-            ..repo.settings()
-        })
-        .tip()
-    };
-    for name in ["refs/tags/outer", "link", "main"] {
-        assert_eq!(tip(name).unwrap(), first, "{name}");
-    }
-    assert_eq!(code(tip("loop")), "unavailable");
-    assert_eq!(code(tip("refs/tags/tree")), "damaged");
-    repo.git(&["pack-refs", "--all"]);
-    assert_eq!(tip("refs/tags/outer").unwrap(), first);
-    assert_eq!(tip("main").unwrap(), first);
-}
-
-#[test]
-fn m_w_names_that_look_like_ids_or_like_the_branch_do_not_win() {
-    let (repo, first) = Repo::with_note("sha1", "one\n");
-    let second = repo.save("notes/a.md", "two\n");
-    // Branches and tags named like the first commit, but holding the second; a tag named like the branch.
-    for name in ["refs/heads/", "refs/tags/", "refs/", ""] {
-        let hex = format!("{name}{first}");
-        let file = repo.path.join(".git").join(hex);
-        std::fs::write(file, format!("{second}\n")).unwrap();
-    }
-    repo.git(&["update-ref", "refs/tags/main", first.as_str()]);
-    assert_eq!(repo.read(&first).unwrap().bytes, b"one\n");
-    assert_eq!(repo.source().tip().unwrap(), second);
-    assert_eq!(
-        describe(&repo.source(), "notes/a.md", None).unwrap().bytes,
-        b"two\n"
-    );
-    assert_eq!(
-        describe(&repo.source(), "notes/a.md", Some(first)).unwrap().bytes,
-        b"one\n"
-    );
-}
-
-#[test]
 fn t38_unknown_commits_and_ids_of_other_kinds_are_refused() {
     let (repo, first) = Repo::with_note("sha1", "one\n");
     let source = repo.source();
@@ -209,102 +100,6 @@ fn t38_unknown_commits_and_ids_of_other_kinds_are_refused() {
         fault.contains(first.as_str()) && fault.contains("notes/b.md"),
         "{fault}"
     );
-}
-
-#[test]
-fn t38_a_source_that_is_away_comes_back_by_itself() {
-    let (repo, first) = Repo::with_note("sha1", "one\n");
-    let away = repo.dir.path().join("away");
-    let source = repo.source();
-    std::fs::rename(&repo.path, &away).unwrap();
-    for _ in 0..2 {
-        assert_eq!(code(source.object(&first, "notes/a.md")), "unavailable");
-        assert_eq!(code(source.check()), "unavailable");
-    }
-    std::fs::create_dir(&repo.path).unwrap();
-    assert_eq!(code(source.tip()), "unavailable");
-    std::fs::remove_dir(&repo.path).unwrap();
-    std::fs::rename(&away, &repo.path).unwrap();
-    assert_eq!(source.object(&first, "notes/a.md").unwrap().bytes, b"one\n");
-    // Away after it was open, and another repository in its place.
-    std::fs::rename(&repo.path, &away).unwrap();
-    assert_eq!(code(source.object(&first, "notes/a.md")), "unavailable");
-    let other = playground::create(
-        &repo.path,
-        Format::Sha256,
-        &[("notes/a.md", Some(b"other\n"))],
-        1_800_000_000,
-    );
-    assert_eq!(
-        source.object(&other.unwrap(), "notes/a.md").unwrap().bytes,
-        b"other\n"
-    );
-    assert_eq!(code(source.object(&first, "notes/a.md")), "source_missing");
-    std::fs::remove_dir_all(&repo.path).unwrap();
-    std::fs::rename(&away, &repo.path).unwrap();
-    assert_eq!(source.object(&first, "notes/a.md").unwrap().bytes, b"one\n");
-}
-
-#[test]
-fn ancestors_are_those_of_git_whatever_the_dates_say() {
-    let repo = Repo::new("sha1");
-    let tree = repo.git_with(&["mktree"], &[], b"");
-    let mut commits: Vec<String> = Vec::new();
-    // A fixed pseudo-random graph: roots, forks, merges of up to three, dates that go back and forth.
-    let mut state = 42u64;
-    let mut next = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap() % below
-    };
-    for at in 0..48i64 {
-        let mut parents = HashSet::new();
-        for _ in 0..next(4) {
-            if !commits.is_empty() {
-                parents.insert(next(commits.len()));
-            }
-        }
-        let parents: Vec<&str> = parents.iter().map(|parent| commits[*parent].as_str()).collect();
-        let date = 1_000_000_000 + at + i64::try_from(next(90)).unwrap() * 100_000;
-        let commit = repo.commit_tree(&tree, &parents, date);
-        commits.push(commit);
-    }
-    for commit in &commits {
-        repo.git(&["update-ref", &format!("refs/keep/{commit}"), commit]);
-    }
-    let source = repo.source();
-    let mut yes = 0;
-    for descendant in &commits {
-        let above = repo.git(&["rev-list", descendant]);
-        let above: HashSet<&str> = above.lines().collect();
-        repo.git(&["update-ref", "refs/heads/main", descendant]);
-        for ancestor in &commits {
-            let (from, to) = (
-                CommitId::parse(ancestor).unwrap(),
-                CommitId::parse(descendant).unwrap(),
-            );
-            let expected = ancestor != descendant && above.contains(ancestor.as_str());
-            assert_eq!(
-                source.is_ancestor(&from, &to).unwrap(),
-                expected,
-                "{ancestor} {descendant}"
-            );
-            assert_eq!(
-                repo.source().is_ancestor(&from, &to).unwrap(),
-                expected,
-                "{ancestor} {descendant}"
-            );
-            let on_ref = code(source.object(&from, "x").map(drop)) == "source_missing";
-            assert_eq!(
-                on_ref,
-                above.contains(ancestor.as_str()),
-                "{ancestor} {descendant}"
-            );
-            yes += usize::from(expected);
-        }
-    }
-    assert!(yes > 100, "{yes}");
 }
 
 #[test]
