@@ -51,6 +51,14 @@ fn t09_every_prefix_of_a_document_is_malformed() {
 }
 
 #[test]
+fn t20_a_bare_control_character_stands_in_no_string() {
+    for c in (0u8..0x20).map(char::from) {
+        assert_eq!(code(&format!("\"a{c}\"")), Code::MalformedJson, "{c:?}");
+    }
+    assert_eq!(read("\"\u{20}\u{7f}\""), Value::Text("\u{20}\u{7f}".to_owned()));
+}
+
+#[test]
 fn a_malformed_document_is_told_where() {
     for (text, due) in [
         (
