@@ -48,7 +48,13 @@ fn a_hold_that_is_not_kept_gives_its_room_back() {
     drop(hold);
     assert_eq!(place.held(), Load::default());
     place.put(UID, "1000-a.json", JobId::random());
-    assert_eq!(place.held(), Load { documents: 1, bytes: 1 });
+    assert_eq!(
+        place.held(),
+        Load {
+            documents: 1,
+            bytes: 1
+        }
+    );
 }
 
 #[test]
@@ -84,7 +90,11 @@ fn what_was_taken_is_forgotten_even_far_from_the_limit() {
         std::fs::remove_file(place.dir.path().join(name)).unwrap();
     }
     let state = place.pending.state();
-    assert!(state.files.len() <= LOOK_AT_FILES_MIN + 1, "{}", state.files.len());
+    assert!(
+        state.files.len() <= LOOK_AT_FILES_MIN + 1,
+        "{}",
+        state.files.len()
+    );
     assert_eq!(state.jobs.len(), state.files.len());
     assert_eq!(state.digests.len(), state.files.len());
     assert_eq!(state.all.documents, u64::try_from(state.files.len()).unwrap());

@@ -1,7 +1,8 @@
 //! What a requester is told, and what it is not.
 
-use super::rig::{Choices, Rig, as_uid, code, delete, digest_of, own_uid, save};
+use super::rig::{Choices, Rig, code, delete, digest_of, own_uid, save};
 use crate::http::Media;
+use crate::http::tests::support::as_uid;
 use crate::job::{JobId, Role};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -22,10 +23,18 @@ fn a_receipt_is_created_while_only_the_spool_has_it_and_the_roles_from_then_on()
     }
     assert_eq!(receipt["digest"], digest_of(&document).to_string());
     rig.save.tells(id, own_uid(), "READY", digest_of(&document));
-    assert_eq!(rig.get(&target).1["state"], "READY", "the role's word comes first");
+    assert_eq!(
+        rig.get(&target).1["state"],
+        "READY",
+        "the role's word comes first"
+    );
     rig.take(Role::Save);
     assert_eq!(rig.get(&target).1["state"], "READY");
-    assert_eq!(rig.get(&format!("/v1/jobs/{other}")).0, 404, "taken, and no job: refused");
+    assert_eq!(
+        rig.get(&format!("/v1/jobs/{other}")).0,
+        404,
+        "taken, and no job: refused"
+    );
 }
 
 #[test]
@@ -33,7 +42,11 @@ fn another_users_job_is_404_in_the_ledger_and_in_the_spool() {
     let rig = Rig::new();
     let id = JobId::random();
     rig.save.tells(id, own_uid() + 1, "READY", digest_of(&save(id)));
-    for target in [format!("/v1/jobs/{id}"), format!("/v1/jobs/{id}/events"), format!("/v1/jobs/{id}/approval-draft")] {
+    for target in [
+        format!("/v1/jobs/{id}"),
+        format!("/v1/jobs/{id}/events"),
+        format!("/v1/jobs/{id}/approval-draft"),
+    ] {
         let (status, body) = rig.get(&target);
         assert_eq!((status, code(&body)), (404, "not_found"), "{target}");
     }
@@ -77,7 +90,10 @@ fn a_submission_is_told_from_the_spool_and_then_from_the_role() {
         json!({"digest": digest.to_string(), "accepted": null, "state": "CREATED", "code": null, "job_id": id.to_string()})
     );
     let refused = json!({"digest": digest.to_string(), "accepted": false, "code": "not_allowed"});
-    rig.delete.knows().submissions.insert((digest, own_uid()), refused.clone());
+    rig.delete
+        .knows()
+        .submissions
+        .insert((digest, own_uid()), refused.clone());
     assert_eq!(rig.get(&target), (200, refused));
     rig.take(Role::Delete);
     rig.delete.knows().submissions.clear();
@@ -127,12 +143,21 @@ fn everything_else_is_404_and_another_method_405_with_allow() {
     for (target, allow) in [("/v1/jobs", "POST"), ("/v1/approvals", "POST")] {
         let (status, body) = rig.get(target);
         assert_eq!((status, code(&body)), (405, "wrong_method"));
-        assert!(raw(&rig, &format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
-            .contains(&format!("allow: {allow}\r\n")));
+        assert!(
+            raw(
+                &rig,
+                &format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            )
+            .contains(&format!("allow: {allow}\r\n"))
+        );
     }
     assert_eq!(rig.post(&format!("/v1/jobs/{id}"), b"").0, 405);
     assert_eq!(rig.post("/health", b"").0, 405);
-    assert_eq!(rig.get(&format!("/v1/jobs/{id}?uid=0")).0, 400, "nobody asks for somebody else");
+    assert_eq!(
+        rig.get(&format!("/v1/jobs/{id}?uid=0")).0,
+        400,
+        "nobody asks for somebody else"
+    );
 }
 
 fn raw(rig: &Rig, text: &str) -> String {
@@ -151,7 +176,10 @@ fn other_media_types_are_415_and_a_get_takes_no_body() {
         "POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
     );
     assert!(answer.starts_with("HTTP/1.1 415 "), "{answer}");
-    let answer = raw(&rig, "GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+    let answer = raw(
+        &rig,
+        "GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+    );
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
@@ -163,7 +191,10 @@ fn a_refused_uid_is_no_requester_but_may_ask_for_health() {
     });
     let (status, body) = rig.submit(&save(JobId::random()));
     assert_eq!((status, code(&body)), (403, "not_allowed"));
-    for target in [format!("/v1/jobs/{}", JobId::random()), format!("/v1/submissions/{}", "0".repeat(64))] {
+    for target in [
+        format!("/v1/jobs/{}", JobId::random()),
+        format!("/v1/submissions/{}", "0".repeat(64)),
+    ] {
         assert_eq!(rig.get(&target).0, 403);
     }
     assert_eq!(rig.post("/v1/approvals", b"{}").0, 403);
@@ -200,8 +231,16 @@ fn the_loopback_socket_has_health_and_metrics_only() {
     ] {
         assert!(page.contains(line), "{line} in {page}");
     }
-    for (method, target) in [("POST", "/v1/jobs"), ("GET", "/v1/jobs"), ("GET", "/v1/submissions/x"), ("POST", "/v1/approvals")] {
-        assert!(ask(target, method).starts_with("HTTP/1.1 404 "), "{method} {target}");
+    for (method, target) in [
+        ("POST", "/v1/jobs"),
+        ("GET", "/v1/jobs"),
+        ("GET", "/v1/submissions/x"),
+        ("POST", "/v1/approvals"),
+    ] {
+        assert!(
+            ask(target, method).starts_with("HTTP/1.1 404 "),
+            "{method} {target}"
+        );
     }
 }
 

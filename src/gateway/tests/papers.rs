@@ -22,7 +22,10 @@ fn an_approval_goes_to_the_delete_role_as_it_came() {
     assert!(name.starts_with(&format!("{}-approval-", own_uid())) && name.ends_with(".json"));
     assert_eq!(bytes, text.as_bytes());
     let (status, told) = rig.get(&format!("/v1/submissions/{digest}"));
-    assert_eq!((status, &told["state"], &told["job_id"]), (200, &json!("CREATED"), &json!(null)));
+    assert_eq!(
+        (status, &told["state"], &told["job_id"]),
+        (200, &json!("CREATED"), &json!(null))
+    );
 }
 
 #[test]
@@ -67,7 +70,10 @@ fn a_cancel_is_dropped_for_the_role_that_has_the_job() {
     let digest = document_digest(wanted.as_bytes());
     assert_eq!(
         (status, body),
-        (202, json!({"job_id": id.to_string(), "digest": digest.to_string(), "state": "READY"}))
+        (
+            202,
+            json!({"job_id": id.to_string(), "digest": digest.to_string(), "state": "READY"})
+        )
     );
     assert_eq!(rig.waiting(Role::Delete)[0].1, wanted.into_bytes());
     assert!(rig.waiting(Role::Save).is_empty());
@@ -87,7 +93,10 @@ fn a_settled_or_unknown_job_is_not_cancelled() {
         let (status, body) = rig.post(&format!("/v1/jobs/{id}/cancel"), b"");
         assert_eq!((status, code(&body)), (409, "too_late"), "{state}");
     }
-    assert_eq!(rig.post(&format!("/v1/jobs/{}/cancel", JobId::random()), b"").0, 404);
+    assert_eq!(
+        rig.post(&format!("/v1/jobs/{}/cancel", JobId::random()), b"").0,
+        404
+    );
     assert!(rig.waiting(Role::Save).is_empty() && rig.waiting(Role::Delete).is_empty());
 }
 
@@ -100,7 +109,16 @@ fn papers_count_against_the_rate_too() {
         },
         ..Choices::default()
     });
-    assert_eq!(rig.post("/v1/approvals", b"{\"payload_b64\":\"approval\"}").0, 202);
-    assert_eq!(rig.post("/v1/approvals", b"{\"payload_b64\":\"approval\"}").0, 429);
-    assert_eq!(rig.post(&format!("/v1/jobs/{}/cancel", JobId::random()), b"").0, 429);
+    assert_eq!(
+        rig.post("/v1/approvals", b"{\"payload_b64\":\"approval\"}").0,
+        202
+    );
+    assert_eq!(
+        rig.post("/v1/approvals", b"{\"payload_b64\":\"approval\"}").0,
+        429
+    );
+    assert_eq!(
+        rig.post(&format!("/v1/jobs/{}/cancel", JobId::random()), b"").0,
+        429
+    );
 }

@@ -65,7 +65,10 @@ impl StatusPort for FakeRole {
     }
     fn door(&self, asked: &[AtDoor]) -> Result<DoorAnswer, ApiError> {
         let knows = self.knows();
-        let conflicts = asked.iter().enumerate().filter(|(_, one)| knows.taken.contains(&one.job_id));
+        let conflicts = asked
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| knows.taken.contains(&one.job_id));
         Ok(DoorAnswer {
             frozen: knows.frozen,
             conflicts: conflicts.map(|(at, _)| at).collect(),
@@ -128,7 +131,9 @@ impl Rig {
             let listener = bind_unix(&rig.dir.path().join(format!("{role}.sock")), 0o660).unwrap();
             let door = Door {
                 listener: Listener::Unix(listener),
-                access: Access::StatusReaders { uids: vec![own_uid()] },
+                access: Access::StatusReaders {
+                    uids: vec![own_uid()],
+                },
                 endpoints: StatusEndpoints::new(Arc::new(fake)),
             };
             let server = Server {
@@ -164,7 +169,10 @@ impl Rig {
     }
 
     fn start(&mut self) {
-        let probes = self.choices.probes.then(|| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let probes = self
+            .choices
+            .probes
+            .then(|| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         self.probes = probes.as_ref().map(|listener| listener.local_addr().unwrap());
         let places = |role: Role| RolePlaces {
             role,
@@ -271,7 +279,10 @@ pub(super) fn own_uid() -> u32 {
 }
 
 pub(super) fn parts(reply: &Reply) -> (u16, Value) {
-    (reply.status, serde_json::from_slice(&reply.body).unwrap_or_default())
+    (
+        reply.status,
+        serde_json::from_slice(&reply.body).unwrap_or_default(),
+    )
 }
 
 /// The word of an error.
@@ -324,27 +335,19 @@ fn judges() -> Judges {
         envelope: Arc::new(|_, bytes| {
             let value = json::parse(bytes, json::DOCUMENT_BYTES_MAX)?;
             let payload = value.get("payload_b64").and_then(|payload| payload.as_text());
-            let payload = payload.ok_or_else(|| Refusal::new(Code::MissingField, "/payload_b64", "missing"))?;
+            let payload =
+                payload.ok_or_else(|| Refusal::new(Code::MissingField, "/payload_b64", "missing"))?;
             Ok(EnvelopeAtGate {
                 role: Role::Delete,
                 digest: document_digest(bytes),
-                meant: if payload == "withdrawal" { Meant::Withdrawal } else { Meant::Approval },
+                meant: if payload == "withdrawal" {
+                    Meant::Withdrawal
+                } else {
+                    Meant::Approval
+                },
             })
         }),
     }
-}
-
-/// Runs `work` as another user; `None` where this user may not become another.
-pub(super) fn as_uid<T: Send>(uid: u32, work: impl FnOnce() -> T + Send) -> Option<T> {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(move || {
-            let user = rustix::process::Uid::from_raw(uid);
-            // Of this thread alone.
-            rustix::thread::set_thread_res_uid(user, user, user).ok()?;
-            Some(work())
-        });
-        other.join().unwrap()
-    })
 }
 
 pub(super) fn mode(path: &Path) -> u32 {

@@ -43,7 +43,10 @@ fn a_stream_tells_every_change_from_the_spool_to_the_end_and_ends() {
             rig.take(Role::Save);
         }
         let (name, receipt) = next(&events);
-        assert_eq!((name.as_str(), receipt["state"].as_str()), ("receipt", Some(state)));
+        assert_eq!(
+            (name.as_str(), receipt["state"].as_str()),
+            ("receipt", Some(state))
+        );
     }
     assert!(thread.join().unwrap(), "a settled job ends its stream");
     assert!(events.recv().is_err());
@@ -53,7 +56,8 @@ fn a_stream_tells_every_change_from_the_spool_to_the_end_and_ends() {
 fn a_settled_job_is_told_once() {
     let rig = Rig::new();
     let id = JobId::random();
-    rig.delete.tells(id, own_uid(), "OUTCOME_UNKNOWN", digest_of(&delete(id)));
+    rig.delete
+        .tells(id, own_uid(), "OUTCOME_UNKNOWN", digest_of(&delete(id)));
     let (events, thread) = read(&rig, id);
     assert_eq!(next(&events).1["state"], "OUTCOME_UNKNOWN");
     assert!(thread.join().unwrap() && events.recv().is_err());
@@ -67,7 +71,8 @@ fn a_job_its_role_refuses_ends_with_the_refusal() {
     rig.submit(&document);
     let (events, thread) = read(&rig, id);
     assert_eq!(next(&events).1["state"], "CREATED");
-    let refusal = json!({"digest": digest_of(&document).to_string(), "accepted": false, "code": "not_allowed"});
+    let refusal =
+        json!({"digest": digest_of(&document).to_string(), "accepted": false, "code": "not_allowed"});
     let key = (digest_of(&document), own_uid());
     rig.save.knows().submissions.insert(key, refusal.clone());
     rig.take(Role::Save);

@@ -1,8 +1,9 @@
 //! `POST /v1/jobs`: what becomes durable, and what is turned away.
 
-use super::rig::{Choices, Rig, as_uid, code, delete, digest_of, mode, own_uid, parts, save};
+use super::rig::{Choices, Rig, code, delete, digest_of, mode, own_uid, parts, save};
 use crate::gateway::PendingLimits;
 use crate::http::Media;
+use crate::http::tests::support::as_uid;
 use crate::job::{JobId, Role};
 use crate::throttle::Rate;
 use serde_json::{Value, json};
@@ -23,7 +24,10 @@ fn a_job_is_in_its_roles_gate_directory_when_202_is_said() {
     let [(name, bytes)] = waiting.as_slice() else {
         panic!("{waiting:?}");
     };
-    assert!(name.starts_with(&format!("{}-{id}-", own_uid())) && name.ends_with(".json"), "{name}");
+    assert!(
+        name.starts_with(&format!("{}-{id}-", own_uid())) && name.ends_with(".json"),
+        "{name}"
+    );
     assert_eq!(bytes, text.as_bytes());
     assert_eq!(mode(&rig.gate(Role::Save).join(name)), 0o644);
     assert!(rig.waiting(Role::Delete).is_empty());
@@ -85,17 +89,28 @@ fn while_its_role_is_down_a_document_is_accepted_all_the_same() {
 fn a_frozen_host_and_a_frozen_role_take_nothing_in() {
     let rig = Rig::new();
     std::fs::write(rig.frozen_file(), "").unwrap();
-    let reply = rig.reply("/v1/jobs", Media::Json, save(JobId::random()).to_string().as_bytes());
+    let reply = rig.reply(
+        "/v1/jobs",
+        Media::Json,
+        save(JobId::random()).to_string().as_bytes(),
+    );
     let (status, body) = parts(&reply);
     assert_eq!((status, code(&body)), (503, "frozen"));
     assert_eq!(reply.retry_after_s, Some(60));
     std::fs::remove_file(rig.frozen_file()).unwrap();
     rig.delete.knows().frozen = true;
     assert_eq!(rig.submit(&delete(JobId::random())).0, 503);
-    assert_eq!(rig.submit(&save(JobId::random())).0, 202, "the other role is not frozen");
+    assert_eq!(
+        rig.submit(&save(JobId::random())).0,
+        202,
+        "the other role is not frozen"
+    );
     assert!(rig.waiting(Role::Delete).is_empty());
     let (status, lines) = rig.submit_lines(&[save(JobId::random()), delete(JobId::random())]);
-    assert_eq!((status, &lines[0]["state"], code(&lines[1])), (202, &json!("CREATED"), "frozen"));
+    assert_eq!(
+        (status, &lines[0]["state"], code(&lines[1])),
+        (202, &json!("CREATED"), "frozen")
+    );
     let (status, lines) = rig.submit_lines(&[delete(JobId::random())]);
     assert_eq!((status, code(&lines[0])), (503, "frozen"));
 }
@@ -151,7 +166,10 @@ fn more_than_a_thousand_lines_and_more_than_a_megabyte_are_413() {
     }
     let (status, lines) = rig.submit_lines(&[json!({}), json!({"job_version": 2})]);
     assert_eq!(status, 422, "nothing was queued");
-    assert_eq!((code(&lines[0]), code(&lines[1])), ("missing_field", "unknown_version"));
+    assert_eq!(
+        (code(&lines[0]), code(&lines[1])),
+        ("missing_field", "unknown_version")
+    );
 }
 
 #[test]
@@ -165,7 +183,11 @@ fn who_sends_too_fast_is_told_when_to_come_back() {
     });
     let (status, lines) = rig.submit_lines(&[save(JobId::random()), save(JobId::random())]);
     assert_eq!((status, lines.len()), (202, 2));
-    let reply = rig.reply("/v1/jobs", Media::Json, save(JobId::random()).to_string().as_bytes());
+    let reply = rig.reply(
+        "/v1/jobs",
+        Media::Json,
+        save(JobId::random()).to_string().as_bytes(),
+    );
     assert_eq!((reply.status, reply.retry_after_s), (429, Some(2)));
     assert_eq!(code(&parts(&reply).1), "rate_limited");
     rig.clock.advance(2_000);
@@ -187,7 +209,11 @@ fn what_waits_is_bounded_and_room_comes_back_when_the_role_takes_it() {
     for _ in 0..3 {
         assert_eq!(rig.submit(&save(JobId::random())).0, 202);
     }
-    let reply = rig.reply("/v1/jobs", Media::Json, save(JobId::random()).to_string().as_bytes());
+    let reply = rig.reply(
+        "/v1/jobs",
+        Media::Json,
+        save(JobId::random()).to_string().as_bytes(),
+    );
     assert_eq!((reply.status, reply.retry_after_s), (429, Some(5)));
     assert_eq!(rig.waiting(Role::Save).len(), 3);
     rig.take(Role::Save);
@@ -217,7 +243,10 @@ fn a_gate_directory_that_is_gone_is_503_and_unhealthy_and_heals() {
     let (status, body) = rig.submit(&save(JobId::random()));
     assert_eq!((status, code(&body)), (503, "unavailable"));
     assert!(!body.to_string().contains("/gate"), "no path of ours: {body}");
-    assert_eq!(rig.get("/health"), (503, json!({"status": "unhealthy", "reason": "disk"})));
+    assert_eq!(
+        rig.get("/health"),
+        (503, json!({"status": "unhealthy", "reason": "disk"}))
+    );
     std::fs::rename(&aside, rig.gate(Role::Save)).unwrap();
     assert_eq!(rig.submit(&save(JobId::random())).0, 202);
     assert_eq!(rig.get("/health").0, 200);
