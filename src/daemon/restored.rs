@@ -32,7 +32,6 @@ pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_d
             audit_seq: u64::try_from(head.size).unwrap_or(0),
             hash_at_epoch_seq,
         },
-        dead_leases: 0,
     };
     let acknowledged: u64 = ledger
         .kept("spent_acknowledged")
@@ -64,7 +63,7 @@ pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_d
             let highest = file.map_or(0, |record| record.epoch).max(facts.database.epoch);
             let epoch = i64::try_from(highest).unwrap_or(i64::MAX - 1) + 1;
             let total = count(spent)?;
-            let why = format!("{reason:?}");
+            let why = reason.to_string();
             tracing::error!(epoch, why, "the database is an older copy or another one: the role starts paused, approvals from before are void");
             ledger
                 .write(move |tx| {

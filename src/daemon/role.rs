@@ -111,7 +111,7 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
     });
     let watched = running.notifier.watchdog().is_some();
     while !gear.is_stopping() {
-        let seen = gear.beat.seen();
+        let (seen, halt) = (gear.beat.seen(), gear.halt.seen());
         if watched && !gear.conditions.is_stale() {
             drop(running.notifier.tell(&[Tell::Watchdog]));
         }
@@ -119,6 +119,10 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
         gear.beat.wait(seen, if watched { beat } else { 3_600_000 });
         if let Err(why) = gear.epochs.note(&gear.ledger) {
             tracing::warn!(why, "epoch file");
+        }
+        // A busy role changes all the time; the file follows every few seconds.
+        if gear.beat.seen() != seen {
+            gear.halt.wait(halt, beat);
         }
     }
     drain(gear, running)
@@ -156,7 +160,8 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     }
 }
 
-fn intake_settings(gear: &Gear) -> Settings {
+/// What intake reads, and how.
+pub fn intake_settings(gear: &Gear) -> Settings {
     let layout = &gear.config.layout;
     let development = gear.config.mode == Mode::Development;
     Settings {

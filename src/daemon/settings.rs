@@ -76,7 +76,7 @@ pub fn source(config: &Config) -> SourceSettings {
         ObjectIdRule::FrontMatter(key) => crate::source::ObjectIdRule::FrontMatter(key.clone()),
     };
     settings.blob_bytes_max = source.limits.blob_bytes_max;
-    settings.history_max = usize::try_from(source.limits.commits_walked_max).unwrap_or(usize::MAX);
+    settings.history_max = source.limits.commits_walked_max;
     settings
 }
 

@@ -53,12 +53,37 @@ fn storage(fault: &StorageFault) -> NoStart {
     NoStart::new(exit, fault)
 }
 
+/// What a role works on: where objects come from, where effects go.
+#[derive(Debug)]
+pub struct Outside {
+    /// Where objects come from.
+    pub source: Arc<dyn Source>,
+    /// Where effects go.
+    pub vault: Arc<dyn Vault>,
+}
+
+impl Outside {
+    /// The drivers of the configuration.
+    pub fn configured(config: &Config) -> Outside {
+        Outside { source: source(config), vault: vault(config) }
+    }
+}
+
 /// Opens everything one executor role needs.
 ///
 /// # Errors
 /// [`NoStart`].
 pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoStart> {
     let clock: SharedClock = Arc::new(SystemClock::new(boot_id));
+    let outside = Outside::configured(&config);
+    executor_on(config, role, clock, outside)
+}
+
+/// The same on a given clock and given drivers.
+///
+/// # Errors
+/// [`NoStart`].
+pub fn executor_on(config: Config, role: Role, clock: SharedClock, outside: Outside) -> Result<Gear, NoStart> {
     let credentials = credentials(&config, role)?;
     let state_dir = config.layout.state_dir(role);
     let _start = start_lock(&state_dir)?;
@@ -77,14 +102,15 @@ pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoS
         role,
         uids: settings::uids(&config).map_err(|why| NoStart::new(Exit::Configuration, why))?,
         terms: settings::terms(&config, role),
-        source: source(&config),
-        vault: vault(&config),
+        source: outside.source,
+        vault: outside.vault,
         leases: Leases::new(ledger.clone()),
         approvers: ApproversFile::new(&config.layout.approvers),
         policy: settings::policy(&config).map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
         wake: Wake::default(),
         beat: Wake::default(),
+        halt: Wake::default(),
         intake: std::sync::OnceLock::new(),
         stopping: AtomicBool::new(false),
         ended: std::sync::OnceLock::new(),

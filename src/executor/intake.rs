@@ -75,14 +75,22 @@ fn wait_quietly(gear: &Gear, ms: u64) {
     gear.wake.wait(seen, ms);
 }
 
-enum Pass {
+/// How a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// There are more files.
     More,
+    /// Everything is read.
     Done,
+    /// Another process of this role reads the directories.
     HeldElsewhere,
 }
 
 /// One batch from the directories to the ledger.
-fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
+///
+/// # Errors
+/// A sentence; the files stay.
+pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
     let flow = gear.ledger.read(control::flow).map_err(|fault| note(gear, &fault))?;
     if flow == Flow::Frozen || gear.is_frozen_by_file() {
         return Ok(Pass::Done);

@@ -13,6 +13,7 @@ pub mod holders;
 pub mod intake;
 pub mod leases;
 pub mod probe;
+pub mod published;
 pub mod save;
 pub mod wake;
 pub mod work;
@@ -103,6 +104,8 @@ pub struct Gear {
     pub policy: Policy,
     /// The `epoch` file.
     pub epochs: epochs::Epochs,
+    /// The end is near: wakes the thread that waits for nothing else.
+    pub halt: wake::Wake,
     /// Told after each commit that may change a receipt.
     pub changes: Changes,
     /// Wakes the intake thread, once it runs.
@@ -130,6 +133,7 @@ impl Gear {
     /// Asks every loop to finish and end.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.halt.poke();
         self.changed();
     }
     /// Something irreversible is not known to be on disk: the process ends, the next start sorts it out.

@@ -4,7 +4,7 @@
 //! Not here: what one job does (save.rs, delete.rs).
 
 use super::conditions::Side;
-use super::{Gear, delete, holders, probe, save};
+use super::{Gear, delete, holders, probe, published, save};
 use crate::job::Role;
 use crate::ledger::claim::ClaimBatch;
 use crate::ledger::jobs::Claimed;
@@ -53,11 +53,15 @@ pub fn run(gear: &Gear) {
 }
 
 /// One pass; `true` if there may be more to do at once.
-fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
+///
+/// # Errors
+/// A storage fault; nothing was lost by it.
+pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
     holders::take_over_dead(gear, probing)?;
     probing.run_due(gear)?;
     sweep(gear)?;
     if !gear.ledger.has_ready()? {
+        published::tidy(gear)?;
         gear.conditions.storage_ok();
         return Ok(false);
     }

@@ -34,9 +34,8 @@ pub(super) const FENCE: &str = "INSERT OR IGNORE INTO fences (vault_path, job_se
 pub(super) const FENCE_HOLDER: &str = "SELECT job_seq FROM fences WHERE vault_path = ?1";
 /// `fences` primary key.
 pub(super) const UNFENCE: &str = "DELETE FROM fences WHERE vault_path = ?1 AND job_seq = ?2";
-/// Paths whose job may have sent something, or may do so: `fences` joined by primary key.
-pub(super) const FENCED_SENT: &str = "SELECT f.vault_path FROM fences f JOIN jobs j ON j.seq = f.job_seq \
-    WHERE j.state IN ('EXECUTING', 'OUTCOME_UNKNOWN') OR (j.state = 'READY' AND j.hold = 'retry') ORDER BY f.vault_path";
+/// `fences`, small: only what is in flight or unknown.
+pub(super) const FENCED: &str = "SELECT vault_path FROM fences ORDER BY vault_path";
 /// Primary key.
 pub(super) const PARK: &str = "UPDATE jobs SET hold = 'fence', updated_ms = ?2 WHERE seq = ?1 AND state = 'READY' AND hold IS NULL";
 /// `jobs_waiting_fence`.

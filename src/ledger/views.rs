@@ -136,13 +136,13 @@ impl Ledger {
         })
     }
 
-    /// Paths on which something may have been sent and not settled: what `unresolved.ROLE` must hold.
+    /// Paths that jobs hold: claimed (a living worker may be about to publish), sent or unknown. What `unresolved.ROLE` holds after a start.
     ///
     /// # Errors
     /// [`StorageFault`].
     pub fn unresolved_paths(&self) -> Result<Vec<String>, StorageFault> {
         self.read(|db| {
-            let mut statement = db.prepare_cached(rows_jobs::FENCED_SENT)?;
+            let mut statement = db.prepare_cached(rows_jobs::FENCED)?;
             let rows = statement.query_map([], |row| row.get(0))?;
             rows.collect()
         })
