@@ -30,10 +30,16 @@ pub fn run(ctx: &Ctx, args: &ExplainArgs) -> Ended {
     };
     let pages: Option<Vec<String>> = word.split('/').map(explain::page).collect();
     let Some(pages) = pages else {
-        ctx.ui.say(&format!("there is no page for \"{word}\"; `lockgate explain` lists all words"));
+        ctx.ui.say(&format!(
+            "there is no page for \"{word}\"; `lockgate explain` lists all words"
+        ));
         return Err(Exit::Usage);
     };
-    let page = pages.iter().map(|page| page.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let page = pages
+        .iter()
+        .map(|page| page.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     let text = match ctx.ui.format {
         Format::Text => format!("{page}\n"),
         Format::Json => format!("{}\n", serde_json::json!({"word": word, "page": page})),

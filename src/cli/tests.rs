@@ -45,6 +45,13 @@ fn every_verb_of_the_contract_is_understood() {
         "adopt /app/vault/a.md",
         &format!("recover {JOB}"),
         "pause save",
+        "resolve --all --if-evidence not-applied --reason seen",
+        "requeue --all --if-evidence not-sent --role delete --reason cut",
+        "probe --all --reason look",
+        "approval draft job.json --out payload.json",
+        "approval submit --payload payload.json --signature payload.json.sig",
+        "audit verify --file copy.db --against 12:x",
+        "draft save notes/a.md",
         "resume --all",
         "freeze --all --reason fire",
         "unfreeze delete",
@@ -102,6 +109,18 @@ fn wrong_words_are_wrong_usage() {
         &format!("resolve {JOB} --applied --not-applied --reason x"),
         &format!("resolve {JOB} --applied"),
         &format!("requeue {JOB}"),
+        "requeue --all --reason x",
+        &format!("resolve {JOB} --if-evidence applied --reason x"),
+        "resolve --all --applied --reason x",
+        "resolve --all --if-evidence not-sent --reason x",
+        &format!("probe {JOB} --all --reason x"),
+        "approval submit",
+        "approval submit envelope.json --payload p",
+        "approval submit --payload p",
+        "audit verify",
+        "audit verify save --file x",
+        "draft save /app/vault/a.md --commit HEAD",
+        "jobs save --after ../x",
         "overview --dir /a --config /b",
         "maintain backup --role save",
         "keys list",
@@ -150,6 +169,14 @@ fn words_become_values() {
     assert_eq!(
         (resolve.found(), resolve.reason.as_str()),
         (resolve::Found::NotApplied, "gone")
+    );
+    let line = "resolve --all --if-evidence applied --reason gone";
+    let Command::Resolve(resolve) = parse(line).unwrap().command else {
+        panic!("resolve")
+    };
+    assert_eq!(
+        (resolve.found(), resolve.which.job),
+        (resolve::Found::Applied, None)
     );
 }
 
