@@ -51,6 +51,16 @@ pub struct Ledger {
     role: Role,
 }
 
+/// Whose ledger a file says it is; refused if a newer program made it. For a copy that nobody has opened.
+///
+/// # Errors
+/// [`StorageFault`] naming the file.
+pub fn role_of_file(path: &Path) -> Result<Option<String>, StorageFault> {
+    migrate::refuse_newer(path, &MIGRATIONS)?;
+    let db = open::open(path, open::Use::Read)?;
+    control::get(&db, "role").map_err(|error| StorageFault::from_sqlite(path, &error))
+}
+
 impl Ledger {
     /// Opens, migrates and starts the writer. A file of another role, or of a newer program, is refused unchanged.
     ///
