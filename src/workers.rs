@@ -140,9 +140,7 @@ pub fn sweep(state_dir: &Path) -> Result<usize, WorkerFault> {
             continue;
         };
         // While we hold it shared, a process being born cannot lock it and takes another name.
-        if try_lock(&file, FlockOperation::NonBlockingLockShared).map_err(fault(&path, "lock it"))?
-            && is_still_named(&file, &path)
-        {
+        if try_lock(&file, FlockOperation::NonBlockingLockShared).map_err(fault(&path, "lock it"))? {
             match std::fs::remove_file(&path) {
                 Ok(()) => removed += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

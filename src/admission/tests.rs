@@ -1,7 +1,8 @@
 //! The door as a whole: one table for each rule that both roles and the gateway share.
 
-use super::test_support::{UID, delete, facts, gateway, rules, save, with};
+use super::test_support::{UID, facts, gateway};
 use super::*;
+use crate::job::test_support::{delete, rules, save, with};
 use crate::job::{Code, JobId, JobKind, Refusal, Role, Sha256, VaultPath, document_digest, sha256};
 use serde_json::{Value, json};
 

@@ -98,6 +98,10 @@ impl Conditions {
             Side::Source => &mut state.source,
             Side::Target => &mut state.target,
         };
+        // Its time was over: this was the trial, and the next one comes later.
+        if outside.breaker.wait(boot).is_none() {
+            let _trial = outside.breaker.ask(boot);
+        }
         outside.breaker.failed(boot);
         if outside.down.is_none() {
             tracing::warn!(?side, why, "unavailable; nothing is sent, attempts are given back, it is tried again");

@@ -129,7 +129,14 @@ pub fn look_after(gear: &Gear, claimed: &Claimed, before: Option<Sha256>, new: S
             return None;
         }
     }
-    match gear.vault.look(path) {
+    let seen = gear.vault.look(path).and_then(|seen| {
+        // Bytes that are there by an answer we never got may not be on disk yet; nothing is settled on them before they are.
+        if *why != Why::Confirm && matches!(seen, Seen::Bytes { sha256, .. } if sha256 == new) {
+            gear.vault.persist(&[path])?;
+        }
+        Ok(seen)
+    });
+    match seen {
         Ok(seen) => Some(seen),
         Err(down) => {
             gear.conditions.failed(Side::Target, &down.to_string());

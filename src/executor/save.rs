@@ -93,7 +93,11 @@ fn prepare(gear: &Gear, claimed: &Claimed) -> Result<Ready, Settlement> {
     let seen = look(gear, &job.vault_path)?;
     plan::judge_age(age, &seen, &known).map_err(denied)?;
     let before = match plan::judge_drift(&seen, object.content_sha256, &known) {
-        Drift::AlreadyThere => return Ok(Ready::AlreadyThere { new: object.content_sha256, guard }),
+        Drift::AlreadyThere => {
+            // Whoever wrote it: it is on disk before we say that it is there.
+            gear.vault.persist(&[&job.vault_path]).map_err(|down| target_down(gear, &down.to_string()))?;
+            return Ok(Ready::AlreadyThere { new: object.content_sha256, guard });
+        }
         Drift::Write(before) => before,
         Drift::AskParents(found) => {
             let parents = gear

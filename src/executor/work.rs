@@ -60,12 +60,13 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
     holders::take_over_dead(gear, probing)?;
     probing.run_due(gear)?;
     sweep(gear)?;
+    let clock_behind = gear.role == Role::Delete && is_clock_behind(gear)?;
     if !gear.ledger.has_ready()? {
         published::tidy(gear)?;
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    if !may_claim(gear)? {
+    if clock_behind || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }
@@ -103,20 +104,10 @@ fn sweep(gear: &Gear) -> Result<(), StorageFault> {
     Ok(())
 }
 
-/// Paused, frozen, stopped for a credential, a breaker open, the vault down, the clock behind: no claim.
+/// Paused, frozen, stopped for a credential, a breaker open, the vault down: no claim.
 fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
     if gear.ledger.read(control::flow)? != control::Flow::Running || gear.is_frozen_by_file() {
         return Ok(false);
-    }
-    if gear.role == Role::Delete {
-        let now = gear.clock.wall();
-        let high = gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
-        let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
-            || high.is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
-        gear.conditions.clock_behind(behind);
-        if behind {
-            return Ok(false);
-        }
     }
     if gear.conditions.claiming_waits().is_some() {
         return Ok(false);
@@ -131,6 +122,16 @@ fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
             Ok(false)
         }
     }
+}
+
+/// Whether the wall clock is behind the highest time that the ledger or spent.log has seen; health says so.
+fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
+    let now = gear.clock.wall();
+    let high = gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
+    let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
+        || high.is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
+    gear.conditions.clock_behind(behind);
+    Ok(behind)
 }
 
 /// Whether an operator accepted the clock after spent.log saw that time.

@@ -108,7 +108,13 @@ mod tests {
     #[test]
     fn a_printed_refusal_names_the_field_and_shows_control_characters_as_text() {
         let refusal = Refusal::new(Code::UnknownField, "/a\u{1b}[31m\u{202e}ä", "remove it");
-        assert_eq!(refusal.to_string(), "unknown_field at /a\\u{1b}[31m\\u{202e}ä: remove it");
-        assert_eq!(Refusal::new(Code::TooDeep, "", "flatten it").to_string(), "too_deep: flatten it");
+        assert_eq!(
+            refusal.to_string(),
+            "unknown_field at /a\\u{1b}[31m\\u{202e}ä: remove it"
+        );
+        assert_eq!(
+            Refusal::new(Code::TooDeep, "", "flatten it").to_string(),
+            "too_deep: flatten it"
+        );
     }
 }

@@ -324,3 +324,6 @@ pub fn vault_path(fields: &Fields<'_>, rules: &DocumentRules) -> Result<VaultPat
 #[cfg(test)]
 #[path = "document_test.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "document_values_test.rs"]
+mod value_tests;

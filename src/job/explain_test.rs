@@ -16,7 +16,11 @@ fn every_code_and_every_detail_has_exactly_one_page() {
     let known = |word: &&str| {
         Code::parse(word).is_some() || DETAILS.contains(word) || health::PAGES.iter().any(|p| p.word == *word)
     };
-    assert_eq!(seen.iter().filter(|word| !known(word)).count(), 0, "a page for a word that nothing says");
+    assert_eq!(
+        seen.iter().filter(|word| !known(word)).count(),
+        0,
+        "a page for a word that nothing says"
+    );
 }
 
 #[test]
@@ -24,7 +28,11 @@ fn every_page_says_cause_effect_and_what_to_do_in_sentences() {
     for page in CHAPTERS.iter().flat_map(|chapter| chapter.iter()) {
         for text in [page.cause, page.effect, page.remedy] {
             assert!(text.ends_with('.') && text.len() > 7, "{}: {text}", page.word);
-            assert!(text.starts_with(|c: char| c.is_uppercase() || c == '`'), "{}: {text}", page.word);
+            assert!(
+                text.starts_with(|c: char| c.is_uppercase() || c == '`'),
+                "{}: {text}",
+                page.word
+            );
             assert!(!text.contains("  "), "{}: {text}", page.word);
         }
     }
@@ -32,10 +40,25 @@ fn every_page_says_cause_effect_and_what_to_do_in_sentences() {
 
 #[test]
 fn an_unknown_outcome_is_checked_first_and_never_tried_again() {
-    for word in ["outcome_unknown", "not_started", "no_answer", "unreadable", "other_bytes", "still_there", "absent"] {
+    for word in [
+        "outcome_unknown",
+        "not_started",
+        "no_answer",
+        "unreadable",
+        "other_bytes",
+        "still_there",
+        "absent",
+    ] {
         let text = page(word).unwrap();
         assert!(text.contains("Check first"), "{word}");
-        for wrong in ["try again", "Try again", "retry", "Retry", "send it again", "once more"] {
+        for wrong in [
+            "try again",
+            "Try again",
+            "retry",
+            "Retry",
+            "send it again",
+            "once more",
+        ] {
             assert!(!text.contains(wrong), "{word} says {wrong}");
         }
     }
@@ -56,7 +79,10 @@ fn pages_are_found_by_detail_with_field_by_state_and_in_any_case() {
 
 #[test]
 fn a_receipt_sentence_prefers_the_detail() {
-    assert_eq!(sentence(Code::Saved, None), "The vault holds the new bytes; they were read back.");
+    assert_eq!(
+        sentence(Code::Saved, None),
+        "The vault holds the new bytes; they were read back."
+    );
     assert!(sentence(Code::DeleteDenied, Some("approval_mismatch:nonce")).contains("differ"));
     assert!(sentence(Code::DeleteDenied, Some("word without page")).contains("no approval that counts"));
     for code in Code::ALL {

@@ -18,6 +18,8 @@ pub mod path;
 pub mod pointer;
 pub mod receipt;
 pub mod state;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod text;
 pub mod time;
 mod unicode;

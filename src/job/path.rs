@@ -197,7 +197,7 @@ impl Broken {
             Broken::TooLong => "is longer than 255 bytes",
             Broken::NotNfc => "is not in Unicode form NFC; normalize it",
             Broken::Backslash => "holds a backslash",
-            Broken::Control => "holds a control character or a line separator",
+            Broken::Control => "holds a control character",
             Broken::Space => "begins or ends with a space",
             Broken::Percent => "holds a percent sign and two hex digits; paths are never decoded",
             Broken::Invisible => "holds an invisible character outside an emoji sequence",
@@ -218,7 +218,7 @@ fn check_component(component: &str) -> Result<(), Broken> {
         Broken::NotNfc
     } else if component.contains('\\') {
         Broken::Backslash
-    } else if component.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+    } else if component.contains(char::is_control) {
         Broken::Control
     } else if component.starts_with(char::is_whitespace) || component.ends_with(char::is_whitespace) {
         Broken::Space

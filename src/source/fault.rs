@@ -143,11 +143,13 @@ impl SourceFault {
         }
     }
 
-    /// Whether a fresh look at the object files may find it otherwise: gc and repack move objects while they are read.
+    /// Whether a fresh look may find it otherwise: gc and repack move objects, and the ref moves on, while they are read.
     pub(super) fn may_be_stale(&self) -> bool {
         match self {
             SourceFault::Damaged { .. } | SourceFault::Forged { .. } => true,
-            SourceFault::Refused { why, .. } => *why == Refusal::NoSuchCommit,
+            SourceFault::Refused { why, .. } => {
+                matches!(why, Refusal::NoSuchCommit | Refusal::NotOnRef { .. })
+            }
             SourceFault::Unavailable { .. } => false,
         }
     }

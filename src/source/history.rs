@@ -90,12 +90,13 @@ impl Walk<'_> {
             if marks == BELOW {
                 self.open -= 1;
             }
+            // No commit leads back to itself, so each is met only from the other side.
             for parent in parents {
-                if parent == ancestor && marks & BELOW != 0 {
+                if parent == ancestor {
                     self.marks.insert(parent, MARKS);
                     return Ok(true);
                 }
-                if parent == descendant && marks & OWN != 0 {
+                if parent == descendant {
                     return Ok(false);
                 }
                 self.mark(parent, marks)?;

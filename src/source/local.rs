@@ -16,16 +16,21 @@ use super::{Source, SourceObject, front_matter, provenance_hash};
 use crate::job::{CommitId, Sha256, sha256};
 use gix::ObjectId;
 use gix::objs::Kind;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Parents of one commit that are read.
 const PARENTS_MAX: usize = 64;
+
+/// Commits kept that were re-hashed once: a batch of jobs names the same few, and each call needs the tip.
+const COMMITS_MAX: usize = 256;
 
 /// A git repository on this host.
 #[derive(Debug)]
 pub struct LocalGit {
     settings: SourceSettings,
     opened: Mutex<Option<Arc<Opened>>>,
+    commits: Mutex<HashMap<ObjectId, Arc<Commit>>>,
     trees: Trees,
     history: History,
 }
@@ -36,6 +41,7 @@ impl LocalGit {
         LocalGit {
             settings,
             opened: Mutex::new(None),
+            commits: Mutex::default(),
             trees: Trees::default(),
             history: History::default(),
         }
@@ -74,8 +80,31 @@ impl LocalGit {
         }
     }
 
+    /// The commit, `None` if there is no such commit.
+    fn commit(&self, reader: &Reader, id: &ObjectId) -> Result<Option<Arc<Commit>>, SourceFault> {
+        let commits = || self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = commits().get(id).cloned() {
+            return Ok(Some(kept));
+        }
+        let Some(commit) = reader.commit(id)?.map(Arc::new) else {
+            return Ok(None);
+        };
+        let mut commits = commits();
+        if commit.parents.len() <= PARENTS_MAX {
+            if commits.len() >= COMMITS_MAX {
+                commits.clear();
+            }
+            commits.insert(*id, Arc::clone(&commit));
+        }
+        Ok(Some(commit))
+    }
+
     fn tip_id(&self, reader: &Reader) -> Result<ObjectId, SourceFault> {
-        reader.peel(reader.opened.resolve(&self.settings)?)
+        let named = reader.opened.resolve(&self.settings)?;
+        match self.commit(reader, &named)? {
+            Some(_) => Ok(named),
+            None => reader.peel(named),
+        }
     }
 
     fn refused(&self, commit: &CommitId, path: &str, why: Refusal) -> SourceFault {
@@ -87,7 +116,7 @@ impl LocalGit {
     }
 
     /// The commit, which must exist and be on the ref.
-    fn on_ref(&self, reader: &Reader, commit: &CommitId, path: &str) -> Result<Commit, SourceFault> {
+    fn on_ref(&self, reader: &Reader, commit: &CommitId, path: &str) -> Result<Arc<Commit>, SourceFault> {
         let refused = |why| self.refused(commit, path, why);
         let id = parse_id(reader, commit).ok_or_else(|| {
             refused(Refusal::OtherFormat {
@@ -95,8 +124,8 @@ impl LocalGit {
             })
         })?;
         let tip = self.tip_id(reader)?;
-        let found = reader
-            .commit(&id)?
+        let found = self
+            .commit(reader, &id)?
             .ok_or_else(|| refused(Refusal::NoSuchCommit))?;
         if !self.history.is_on(reader, id, tip, self.settings.history_max)? {
             return Err(refused(Refusal::NotOnRef {
@@ -218,7 +247,8 @@ impl Source for LocalGit {
     fn at_parents(&self, commit: &CommitId, relative: &str) -> Result<Vec<Option<Sha256>>, SourceFault> {
         let path = self.settings.repository_path(relative);
         self.with(|reader| {
-            let parents = self.on_ref(reader, commit, &path)?.parents;
+            let commit_found = self.on_ref(reader, commit, &path)?;
+            let parents = &commit_found.parents;
             if parents.len() > PARENTS_MAX {
                 let why = format!(
                     "it has {} parents, more than the {PARENTS_MAX} that are read",

@@ -31,7 +31,13 @@ pub mod settings;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_forged;
+#[cfg(test)]
 mod tests_hostile;
+#[cfg(test)]
+mod tests_moving;
+#[cfg(test)]
+mod tests_ref;
 #[cfg(test)]
 mod tests_support;
 mod tree;

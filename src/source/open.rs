@@ -124,25 +124,22 @@ impl Opened {
                     format!("\"{name}\" is not the name of a ref; correct source.ref"),
                 )
             })?;
-            // A full name is looked up as it is and never completed to another.
-            let found = refs.try_find(full).map_err(|error| {
+            let found = look_up(&refs, full).map_err(|error| {
                 unavailable(
                     settings,
                     format!("{name} cannot be read ({})", read::words(&error)),
                 )
             })?;
             match found {
-                Some(found) if found.name.as_ref() == full => match found.target {
-                    Target::Object(id) if id.kind() == self.hash => return Ok(id),
-                    Target::Object(_) => {
-                        return Err(unavailable(
-                            settings,
-                            format!("{name} does not hold one of its ids"),
-                        ));
-                    }
-                    Target::Symbolic(next) => name = next.as_bstr().to_string(),
-                },
-                _ => {
+                Some(Target::Object(id)) if id.kind() == self.hash => return Ok(id),
+                Some(Target::Object(_)) => {
+                    return Err(unavailable(
+                        settings,
+                        format!("{name} does not hold one of its ids"),
+                    ));
+                }
+                Some(Target::Symbolic(next)) => name = next.as_bstr().to_string(),
+                None => {
                     return Err(unavailable(
                         settings,
                         format!("it has no {name}; create it, or correct source.ref"),
@@ -155,6 +152,18 @@ impl Opened {
             format!("{} leads from ref to ref without end", settings.full_ref()),
         ))
     }
+}
+
+/// The ref of exactly this name: its own file, else its line in packed-refs, which is opened only after the file was found to
+/// be absent. The other way round, a `git pack-refs` between the two steps would bring back an older value.
+fn look_up(refs: &gix::refs::file::Store, full: &gix::refs::FullNameRef) -> gix::Result<Option<Target>> {
+    // The library completes names (`refs/tags/` + name); what it found that way is another ref.
+    let exact = |found: gix::refs::Reference| (found.name.as_ref() == full).then_some(found.target);
+    if let Some(target) = refs.try_find_packed(full, None)?.and_then(exact) {
+        return Ok(Some(target));
+    }
+    let packed = refs.open_packed_buffer()?;
+    Ok(refs.try_find_packed(full, packed.as_ref())?.and_then(exact))
 }
 
 fn refuse_reftable(settings: &SourceSettings, repository: &gix::Repository) -> Result<(), SourceFault> {

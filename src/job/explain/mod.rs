@@ -25,8 +25,13 @@ pub struct Page {
     pub remedy: &'static str,
 }
 
-const CHAPTERS: [&[Page]; 5] =
-    [refused::PAGES, gates::PAGES, settled::PAGES, details::PAGES, health::PAGES];
+const CHAPTERS: [&[Page]; 5] = [
+    refused::PAGES,
+    gates::PAGES,
+    settled::PAGES,
+    details::PAGES,
+    health::PAGES,
+];
 
 /// Details that narrow `delete_denied`, `outcome_unknown` and `target_refused`, and have a page.
 pub const DETAILS: &[&str] = &details::WORDS;
@@ -40,23 +45,33 @@ pub fn page(word: &str) -> Option<String> {
         return Some(render(&found));
     }
     let state = head.to_ascii_uppercase();
-    State::parse(&state).map(state_page).or_else(|| (state == "CREATED").then(created_page))
+    State::parse(&state)
+        .map(state_page)
+        .or_else(|| (state == "CREATED").then(created_page))
 }
 
 /// One sentence for a receipt that carries `code` and perhaps a detail. The detail says more, if it has a page.
 pub fn sentence(code: Code, detail: Option<&str>) -> &'static str {
-    let narrowed = detail.map(|detail| detail.split_once(':').map_or(detail, |(head, _)| head)).and_then(find);
+    let narrowed = detail
+        .map(|detail| detail.split_once(':').map_or(detail, |(head, _)| head))
+        .and_then(find);
     let found = narrowed.or_else(|| find(code.as_str()));
     found.map_or("no page for this code", |page| page.cause)
 }
 
 /// Every word that has a page, in the order of the chapters; for completions and the manual.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    CHAPTERS.iter().flat_map(|chapter| chapter.iter().map(|page| page.word))
+    CHAPTERS
+        .iter()
+        .flat_map(|chapter| chapter.iter().map(|page| page.word))
 }
 
 fn find(word: &str) -> Option<Page> {
-    CHAPTERS.iter().flat_map(|chapter| chapter.iter()).find(|page| page.word == word).copied()
+    CHAPTERS
+        .iter()
+        .flat_map(|chapter| chapter.iter())
+        .find(|page| page.word == word)
+        .copied()
 }
 
 fn render(page: &Page) -> String {
@@ -74,9 +89,13 @@ fn created_page() -> String {
 
 fn state_page(state: State) -> String {
     let meaning = match state {
-        State::Ready => "Admitted. It waits for its turn, its approval, its path or its next try: `lockgate why JOB`.",
+        State::Ready => {
+            "Admitted. It waits for its turn, its approval, its path or its next try: `lockgate why JOB`."
+        }
         State::Claimed => "A worker holds it and checks every gate. Nothing was sent.",
-        State::Executing => "The intent is durable and something may have been sent. Nothing is repeated on a guess.",
+        State::Executing => {
+            "The intent is durable and something may have been sent. Nothing is repeated on a guess."
+        }
         State::Succeeded => "The effect is confirmed. Settled.",
         State::Failed => "It was tried, it did not work, and the target is known to be unchanged. Settled.",
         State::Rejected => "It was refused and not carried out. Settled.",
