@@ -35,7 +35,9 @@ pub enum BackupVerb {
         role: Role,
     },
     /// Open one and check it; without FILE the newest
-    #[command(after_help = "Ends with 1 if anything is wrong.\n\nExamples:\n  lockgate backup verify delete\n  lockgate backup verify delete /mnt/elsewhere/delete-20260102T030405678Z.db")]
+    #[command(
+        after_help = "Ends with 1 if anything is wrong.\n\nExamples:\n  lockgate backup verify delete\n  lockgate backup verify delete /mnt/elsewhere/delete-20260102T030405678Z.db"
+    )]
     Verify {
         /// The role
         #[arg(value_parser = parse::executor())]
@@ -53,7 +55,9 @@ pub fn run(ctx: &Ctx, args: &BackupVerb) -> Ended {
     match args {
         BackupVerb::Create { role, reason } => {
             let config = ctx.config()?;
-            let body = reason.as_ref().map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
+            let body = reason
+                .as_ref()
+                .map_or_else(|| json!({}), |reason| json!({ "reason": reason }));
             let made = ctx.act(&config, *role, "/v1/backups", &body)?;
             ctx.ui.show(&made, || made_text(&config, *role, &made))?;
             Ok(Exit::Done)
@@ -78,15 +82,25 @@ fn of_role(ctx: &Ctx, config: &Config, role: Role, name: Option<&Path>) -> Ended
         Some(name) => name.display().to_string(),
         None => {
             let listed = ctx.view(config, role, "/v1/backups")?;
-            let newest = listed["backups"].as_array().and_then(|all| all.last()).map(|one| cell(one, "name"));
+            let newest = listed["backups"]
+                .as_array()
+                .and_then(|all| all.last())
+                .map(|one| cell(one, "name"));
             newest.ok_or_else(|| {
-                ctx.ui.say(&format!("there is no backup yet; `lockgate backup create {role}` makes one"));
+                ctx.ui.say(&format!(
+                    "there is no backup yet; `lockgate backup create {role}` makes one"
+                ));
                 Exit::Failed
             })?
         }
     };
-    if !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
-        ctx.ui.say(&format!("{name}: neither a name from `lockgate backup list {role}` nor a file"));
+    if !name
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c))
+    {
+        ctx.ui.say(&format!(
+            "{name}: neither a name from `lockgate backup list {role}` nor a file"
+        ));
         return Err(Exit::Usage);
     }
     let report = ctx.act(config, role, &format!("/v1/backups/{name}/verify"), &json!({}))?;
@@ -121,7 +135,11 @@ fn tell(ctx: &Ctx, name: &str, report: &Value) -> Ended {
 }
 
 fn made_text(config: &Config, role: Role, made: &Value) -> String {
-    let path = config.layout.state_dir(role).join("backups").join(cell(made, "name"));
+    let path = config
+        .layout
+        .state_dir(role)
+        .join("backups")
+        .join(cell(made, "name"));
     fields(&[
         ("backup", cell(made, "name")),
         ("path", path.display().to_string()),
@@ -133,7 +151,12 @@ fn made_text(config: &Config, role: Role, made: &Value) -> String {
 fn list_text(listed: &Value) -> String {
     let mut table = Table::new(&["NAME", "BYTES", "PATH"]);
     for one in listed["backups"].as_array().into_iter().flatten() {
-        table.row(["name", "bytes", "path"].iter().map(|name| cell(one, name)).collect());
+        table.row(
+            ["name", "bytes", "path"]
+                .iter()
+                .map(|name| cell(one, name))
+                .collect(),
+        );
     }
     table.text()
 }

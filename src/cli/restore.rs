@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The role must be stopped. It then starts paused, in a new epoch: what was in flight is looked at, approvals from\nbefore are void. Look at `lockgate overview` and `lockgate jobs ROLE`, then `lockgate resume ROLE`.\n\nExample:\n  lockgate restore delete /var/lib/lockgate/delete/backups/delete-20260102T030405678Z.db")]
+#[command(
+    after_help = "The role must be stopped. It then starts paused, in a new epoch: what was in flight is looked at, approvals from\nbefore are void. Look at `lockgate overview` and `lockgate jobs ROLE`, then `lockgate resume ROLE`.\n\nExample:\n  lockgate restore delete /var/lib/lockgate/delete/backups/delete-20260102T030405678Z.db"
+)]
 pub struct RestoreArgs {
     /// The role; it must not run
     #[arg(value_parser = parse::executor())]
@@ -47,11 +49,15 @@ pub fn run(ctx: &Ctx, args: &RestoreArgs) -> Ended {
     let inbox = config.layout.inbox_db(args.role);
     let copy = state_dir.join(".inbox.db.restore");
     let cannot = |error: io::Error| {
-        ctx.ui.say(&format!("{}: {error}; nothing was put in its place", state_dir.display()));
+        ctx.ui.say(&format!(
+            "{}: {error}; nothing was put in its place",
+            state_dir.display()
+        ));
         exit_of_io(&error)
     };
     copy_in(&args.file, &copy, &state_dir).map_err(|error| {
-        ctx.ui.say(&format!("{}: cannot be copied: {error}", args.file.display()));
+        ctx.ui
+            .say(&format!("{}: cannot be copied: {error}", args.file.display()));
         exit_of_io(&error)
     })?;
     failpoint::reach("restore.copied").map_err(cannot)?;
@@ -59,7 +65,8 @@ pub fn run(ctx: &Ctx, args: &RestoreArgs) -> Ended {
         Ok(report) => report,
         Err(why) => {
             let _gone = std::fs::remove_file(&copy);
-            ctx.ui.say(&format!("{}: {why}; nothing was changed", args.file.display()));
+            ctx.ui
+                .say(&format!("{}: {why}; nothing was changed", args.file.display()));
             return Err(Exit::Failed);
         }
     };
@@ -79,7 +86,10 @@ pub fn run(ctx: &Ctx, args: &RestoreArgs) -> Ended {
             ("restored", args.file.display().to_string()),
             ("as", inbox.display().to_string()),
             ("audit rows", report.rows.to_string()),
-            ("kept aside", aside.map_or_else(String::new, |path| path.display().to_string())),
+            (
+                "kept aside",
+                aside.map_or_else(String::new, |path| path.display().to_string()),
+            ),
         ])
     })?;
     ctx.ui.say(&format!(
@@ -101,7 +111,11 @@ fn copy_in(file: &Path, copy: &Path, state_dir: &Path) -> io::Result<()> {
     if !from.metadata()?.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    let mut to = File::options().write(true).create_new(true).mode(0o600).open(copy)?;
+    let mut to = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(copy)?;
     io::copy(&mut from, &mut to)?;
     let owner = std::fs::metadata(state_dir)?;
     if owner.uid() != to.metadata()?.uid() {
@@ -163,14 +177,22 @@ mod tests {
     fn the_old_ledger_is_kept_aside_whole_and_the_new_one_has_no_old_journal() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        for (name, text) in [("inbox.db", "old"), ("inbox.db-wal", "old wal"), ("spent.log", "spent"), ("backup.db", "new")] {
+        for (name, text) in [
+            ("inbox.db", "old"),
+            ("inbox.db-wal", "old wal"),
+            ("spent.log", "spent"),
+            ("backup.db", "new"),
+        ] {
             std::fs::write(at(name), text).unwrap();
         }
         copy_in(&at("backup.db"), &at(".copy"), dir.path()).unwrap();
         let aside = swap(&at("inbox.db"), &at(".copy"), "S").unwrap().unwrap();
         assert_eq!(std::fs::read_to_string(at("inbox.db")).unwrap(), "new");
         assert_eq!(std::fs::read_to_string(&aside).unwrap(), "old");
-        assert_eq!(std::fs::read_to_string(beside(&aside, "-wal")).unwrap(), "old wal");
+        assert_eq!(
+            std::fs::read_to_string(beside(&aside, "-wal")).unwrap(),
+            "old wal"
+        );
         assert!(!at("inbox.db-wal").exists() && !at(".copy").exists());
         assert_eq!(std::fs::read_to_string(at("spent.log")).unwrap(), "spent");
         assert_eq!(std::fs::read_to_string(at("backup.db")).unwrap(), "new");
@@ -179,7 +201,11 @@ mod tests {
     #[test]
     fn a_file_that_is_no_ledger_is_not_restored() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("x.db"), "not a database at all, and longer than a header would be").unwrap();
+        std::fs::write(
+            dir.path().join("x.db"),
+            "not a database at all, and longer than a header would be",
+        )
+        .unwrap();
         assert!(judge(&dir.path().join("x.db"), Role::Save).is_err());
     }
 }

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Subcommand)]
 pub enum StateVerb {
     /// Remove every role's state: ledgers, spent.log, recovery copies, backups
-    #[command(after_help = "Every role must be stopped. Afterwards give the installation another `instance` before it starts again:\napprovals signed for the old one could otherwise count a second time.\n\nExamples:\n  lockgate state destroy                     asks\n  lockgate state destroy --confirm ID        where nobody can be asked")]
+    #[command(
+        after_help = "Every role must be stopped. Afterwards give the installation another `instance` before it starts again:\napprovals signed for the old one could otherwise count a second time.\n\nExamples:\n  lockgate state destroy                     asks\n  lockgate state destroy --confirm ID        where nobody can be asked"
+    )]
     Destroy {
         /// The instance id of this installation, as in lockgate.toml
         #[arg(long, value_name = "ID")]
@@ -40,17 +42,22 @@ pub fn run(ctx: &Ctx, args: &StateVerb) -> Ended {
         held.push(Stopped::hold(ctx, *role, dir)?);
     }
     for (role, dir) in &dirs {
-        ctx.ui.say(&format!("{}: everything of the role {role}", dir.display()));
+        ctx.ui
+            .say(&format!("{}: everything of the role {role}", dir.display()));
     }
     confirmed(ctx, &config, confirm.as_deref())?;
     for (_, dir) in &dirs {
         empty(dir).map_err(|error| {
-            ctx.ui.say(&format!("{}: {error}; it is partly removed: run it again", dir.display()));
+            ctx.ui.say(&format!(
+                "{}: {error}; it is partly removed: run it again",
+                dir.display()
+            ));
             exit_of_io(&error)
         })?;
     }
     drop(held);
-    ctx.ui.say("the state is gone; set another `instance` in lockgate.toml before any role starts again");
+    ctx.ui
+        .say("the state is gone; set another `instance` in lockgate.toml before any role starts again");
     Ok(Exit::Done)
 }
 
@@ -59,11 +66,13 @@ fn confirmed(ctx: &Ctx, config: &Config, given: Option<&str>) -> Result<(), Exit
     let given = match given {
         Some(given) => given,
         None if !std::io::stdin().is_terminal() => {
-            ctx.ui.say("nothing was removed: nobody can be asked here; pass --confirm with the instance id");
+            ctx.ui
+                .say("nothing was removed: nobody can be asked here; pass --confirm with the instance id");
             return Err(Exit::Usage);
         }
         None => {
-            ctx.ui.say("This cannot be undone. Type the instance id of this installation to remove all of it:");
+            ctx.ui
+                .say("This cannot be undone. Type the instance id of this installation to remove all of it:");
             let read = std::io::stdin().lock().take(200).read_line(&mut typed);
             read.map_err(|error| exit_of_io(&error))?;
             typed.trim()
@@ -72,7 +81,8 @@ fn confirmed(ctx: &Ctx, config: &Config, given: Option<&str>) -> Result<(), Exit
     if given == config.instance {
         return Ok(());
     }
-    ctx.ui.say("nothing was removed: that is not the instance id of this installation");
+    ctx.ui
+        .say("nothing was removed: that is not the instance id of this installation");
     Err(Exit::Usage)
 }
 

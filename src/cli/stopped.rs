@@ -32,7 +32,9 @@ impl Stopped {
             .open(state_dir.join("start.lock"))
             .map_err(|error| fail("start.lock cannot be opened", &error))?;
         if flock(&start, FlockOperation::NonBlockingLockExclusive).is_err() {
-            ctx.ui.say(&format!("the role {role} is starting, or another command works on its state"));
+            ctx.ui.say(&format!(
+                "the role {role} is starting, or another command works on its state"
+            ));
             return Err(Exit::TryAgain);
         }
         let running = running(state_dir).map_err(|error| fail("its worker locks cannot be read", &error))?;

@@ -118,6 +118,8 @@ impl Ledger {
     pub fn backup_to(&self, to: &Path) -> Result<(), StorageFault> {
         let from = open::open(&self.path, open::Use::Read)?;
         let fault = |error: rusqlite::Error| StorageFault::from_sqlite(to, &error);
+        // The one reader that makes a file, so the guard of readers is lifted; the ledger itself stays opened read-only.
+        from.pragma_update(None, "query_only", false).map_err(fault)?;
         // One statement in one read transaction: a consistent copy, no restarts under load.
         let name = to.to_str().ok_or_else(|| StorageFault::CannotOpen {
             path: to.to_path_buf(),

@@ -11,9 +11,9 @@ use crate::http::client::ClientFault;
 use crate::job::{JobKind, Role};
 use serde_json::Value;
 
-/// Bytes of the large object: hashed twice while the job is EXECUTING.
-const BYTES: usize = 32 << 20;
-/// Objects tried before giving up.
+/// Bytes of the first large object, which is hashed twice while the job is EXECUTING, and of the largest.
+const BYTES: (usize, usize) = (8 << 20, 64 << 20);
+/// Objects tried before giving up; each is twice as large as the one before, up to the largest.
 const TRIES: u32 = 20;
 
 /// What was left.
@@ -26,10 +26,12 @@ pub(super) struct Stranded {
 
 /// Kills the delete role in the middle of a delete and starts it again.
 pub(super) fn strand(stage: &mut Stage) -> Result<Stranded, Trouble> {
+    let mut bytes = BYTES.0;
     for attempt in 1..=TRIES {
         let note = format!("notes/large-{attempt}.md");
         let line = format!("A line of the large note {attempt}.\n");
-        let content: Vec<u8> = line.bytes().cycle().take(BYTES).collect();
+        let content: Vec<u8> = line.bytes().cycle().take(bytes).collect();
+        bytes = (bytes * 2).min(BYTES.1);
         stage.commit(&note, &content)?;
         let save = stage.draft(JobKind::Save, &note)?;
         let saved = stage.outcome(&save)?;
@@ -49,10 +51,16 @@ pub(super) fn strand(stage: &mut Stage) -> Result<Stranded, Trouble> {
         stage.family.ready(20_000).map_err(trouble)?;
         let receipt = stage.settled(&job)?;
         if cell(&receipt, "state") == "OUTCOME_UNKNOWN" {
-            return Ok(Stranded { note, job, killed_in: told(&seen) });
+            return Ok(Stranded {
+                note,
+                job,
+                killed_in: told(&seen),
+            });
         }
     }
-    Err(Trouble(format!("the role was faster than the kill {TRIES} times")))
+    Err(Trouble(format!(
+        "the role was faster than the kill {TRIES} times"
+    )))
 }
 
 /// Asks as fast as it can until the job is EXECUTING or past it.

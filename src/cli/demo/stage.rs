@@ -62,8 +62,17 @@ pub(super) struct Stage {
 /// The roles ended before the directory they work in is removed; the caller does both in that order.
 impl Stage {
     pub(super) fn set(ui: Ui, dir: &Path) -> Result<Stage, Trouble> {
-        let ctx = Ctx { installation: Installation::Dir(dir.to_owned()), ui, log_level: None };
-        let told = |exit: Exit| Trouble(format!("the installation could not be made (status {})", exit.code()));
+        let ctx = Ctx {
+            installation: Installation::Dir(dir.to_owned()),
+            ui,
+            log_level: None,
+        };
+        let told = |exit: Exit| {
+            Trouble(format!(
+                "the installation could not be made (status {})",
+                exit.code()
+            ))
+        };
         let config = playground::create(&ctx, dir, toml).map_err(told)?;
         let key = ApproverKey::generate().map_err(trouble)?;
         let line = format!("approver@demo {}\n", key.public().to_openssh());
@@ -76,7 +85,17 @@ impl Stage {
         }
         let gateway = Client::new(&config.layout.gateway_socket(), QUICK).map_err(trouble)?;
         let clock = SystemClock::new(String::new());
-        Ok(Stage { ctx, config, dir: dir.to_owned(), family, clock, key, gateway, steps: 0, wrong: 0 })
+        Ok(Stage {
+            ctx,
+            config,
+            dir: dir.to_owned(),
+            family,
+            clock,
+            key,
+            gateway,
+            steps: 0,
+            wrong: 0,
+        })
     }
 
     /// One line of the story.
@@ -92,14 +111,21 @@ impl Stage {
         }
         let line = match self.ctx.ui.format {
             Format::Json => {
-                json!({"step": self.steps, "title": title, "expected": expected, "saw": saw, "ok": ok}).to_string()
+                json!({"step": self.steps, "title": title, "expected": expected, "saw": saw, "ok": ok})
+                    .to_string()
             }
             Format::Text => {
                 let verdict = if ok { "ok" } else { "NOT AS EXPECTED" };
-                format!("{:>2}  {title}: expected {expected} · saw {saw} · {verdict}", self.steps)
+                format!(
+                    "{:>2}  {title}: expected {expected} · saw {saw} · {verdict}",
+                    self.steps
+                )
             }
         };
-        self.ctx.ui.data(&format!("{line}\n")).map_err(|_| Trouble("nobody reads the story".to_owned()))
+        self.ctx
+            .ui
+            .data(&format!("{line}\n"))
+            .map_err(|_| Trouble("nobody reads the story".to_owned()))
     }
 
     /// Steps told, and how many were not as expected.
@@ -110,7 +136,13 @@ impl Stage {
     /// A commit to the source, with this content of a note.
     pub(super) fn commit(&self, note: &str, content: &[u8]) -> Result<(), Trouble> {
         let changes: [Change<'_>; 1] = [(note, Some(content))];
-        commit(&self.config.source.path, &changes, "A change", self.clock.wall().0 / 1000).map_err(trouble)?;
+        commit(
+            &self.config.source.path,
+            &changes,
+            "A change",
+            self.clock.wall().0 / 1000,
+        )
+        .map_err(trouble)?;
         Ok(())
     }
 
@@ -126,13 +158,15 @@ impl Stage {
 
     /// Its bytes' hash, or that it is absent.
     pub(super) fn vault_sha256(&self, note: &str) -> String {
-        std::fs::read(self.in_vault(note)).map_or_else(|_| "absent".to_owned(), |bytes| sha256(&bytes).to_string())
+        std::fs::read(self.in_vault(note))
+            .map_or_else(|_| "absent".to_owned(), |bytes| sha256(&bytes).to_string())
     }
 
     /// A document from the tip of the source.
     pub(super) fn draft(&self, kind: JobKind, note: &str) -> Result<Value, Trouble> {
         let root = &self.config.vault.root;
-        let path = VaultPath::parse(root, &format!("{root}{note}")).map_err(|error| Trouble(error.message))?;
+        let path =
+            VaultPath::parse(root, &format!("{root}{note}")).map_err(|error| Trouble(error.message))?;
         let source = LocalGit::new(settings::source(&self.config));
         let object = describe(&source, path.relative(), None).map_err(trouble)?;
         Ok(draft::document(kind, &path, &object, MissionId(Uuid4::random())))
@@ -149,8 +183,12 @@ impl Stage {
     }
 
     fn hand_in(&self, role: Role, bytes: &[u8]) -> Result<(), Trouble> {
-        documents::drop_bytes(&self.ctx, &self.config, role, "demo", Form::One, bytes)
-            .map_err(|exit| Trouble(format!("a document could not be dropped (status {})", exit.code())))
+        documents::drop_bytes(&self.ctx, &self.config, role, "demo", Form::One, bytes).map_err(|exit| {
+            Trouble(format!(
+                "a document could not be dropped (status {})",
+                exit.code()
+            ))
+        })
     }
 
     /// Waits until `look` sees something.
@@ -165,7 +203,10 @@ impl Stage {
                 return Ok(seen);
             }
             if self.clock.boot().0 > end {
-                return Err(Trouble(format!("nothing came of it within {} s: {what}", PATIENCE_MS / 1000)));
+                return Err(Trouble(format!(
+                    "nothing came of it within {} s: {what}",
+                    PATIENCE_MS / 1000
+                )));
             }
             pause_ms(LOOK_MS);
         }
@@ -185,7 +226,10 @@ impl Stage {
         self.until("the job settles", |stage| {
             let receipt = stage.receipt(job)?;
             Ok(receipt.filter(|receipt| {
-                receipt["state"].as_str().and_then(ReceiptState::parse).is_some_and(ReceiptState::is_settled)
+                receipt["state"]
+                    .as_str()
+                    .and_then(ReceiptState::parse)
+                    .is_some_and(ReceiptState::is_settled)
             }))
         })
     }
@@ -217,24 +261,33 @@ impl Stage {
 
     /// What approves exactly this job.
     pub(super) fn approval(&self, job: &DeleteJob) -> Result<ApprovalPayload, Trouble> {
-        draft_approval(job, self.clock.wall(), 3_600_000).ok_or_else(|| Trouble("no approval could be drafted".to_owned()))
+        draft_approval(job, self.clock.wall(), 3_600_000)
+            .ok_or_else(|| Trouble("no approval could be drafted".to_owned()))
     }
 
     /// The approver signs, the requester hands it in, the role takes it or not.
     pub(super) fn sign(&mut self, payload: &ApprovalPayload) -> Result<String, Trouble> {
         let bytes = payload.to_canonical();
-        let signature = self.key.sign(Scheme::Sshsig, Purpose::Approval, &self.config.instance, &bytes);
+        let signature = self
+            .key
+            .sign(Scheme::Sshsig, Purpose::Approval, &self.config.instance, &bytes);
         let mut envelope = Envelope::unsigned(bytes);
         envelope.add(signature).map_err(trouble)?;
         let envelope = envelope.to_canonical();
         self.hand_in(Role::Delete, &envelope)?;
         let target = format!("/v1/submissions/{}", sha256(&envelope));
-        self.until("the approval is judged", |stage| match stage.gateway.get(&target) {
-            Ok(answer) => Ok(answer["accepted"].as_bool().map(|accepted| {
-                if accepted { "accepted".to_owned() } else { format!("refused: {}", cell(&answer, "code")) }
-            })),
-            Err(ClientFault::Refused { .. }) => Ok(None),
-            Err(fault) => Err(trouble(fault)),
+        self.until("the approval is judged", |stage| {
+            match stage.gateway.get(&target) {
+                Ok(answer) => Ok(answer["accepted"].as_bool().map(|accepted| {
+                    if accepted {
+                        "accepted".to_owned()
+                    } else {
+                        format!("refused: {}", cell(&answer, "code"))
+                    }
+                })),
+                Err(ClientFault::Refused { .. }) => Ok(None),
+                Err(fault) => Err(trouble(fault)),
+            }
         })
     }
 
@@ -246,11 +299,16 @@ impl Stage {
 
 /// `STATE code/detail`
 pub(super) fn told(job: &Value) -> String {
-    format!("{} {}", cell(job, "state"), code(job)).trim_end().to_owned()
+    format!("{} {}", cell(job, "state"), code(job))
+        .trim_end()
+        .to_owned()
 }
 
 fn toml(instance: &str, vault_id: &str) -> String {
     let text = default_toml(instance, vault_id);
-    let text = text.replace("[[delete.approval]]", "[delete]\napproval_wait = \"1s\"\n\n[[delete.approval]]");
+    let text = text.replace(
+        "[[delete.approval]]",
+        "[delete]\napproval_wait = \"1s\"\n\n[[delete.approval]]",
+    );
     format!("{text}{HASTE}")
 }

@@ -26,19 +26,27 @@ pub(super) fn run(ctx: &Ctx, keep: bool) -> Ended {
     let clock = SystemClock::new(String::new());
     let began = clock.boot();
     let dir = std::env::temp_dir().join(format!("lockgate-demo-{}", Uuid4::random()));
-    std::fs::DirBuilder::new().mode(0o700).create(&dir).map_err(|error| {
-        ctx.ui.say(&format!("{}: cannot be made: {error}", dir.display()));
-        Exit::Failed
-    })?;
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&dir)
+        .map_err(|error| {
+            ctx.ui.say(&format!("{}: cannot be made: {error}", dir.display()));
+            Exit::Failed
+        })?;
     let played = play(ctx, &dir);
     let exit = match &played {
         Ok((steps, 0)) => {
             let ms = clock.boot().0 - began.0;
-            ctx.ui.say(&format!("all {steps} steps as expected, in {}.{} s", ms / 1000, ms % 1000 / 100));
+            ctx.ui.say(&format!(
+                "all {steps} steps as expected, in {}.{} s",
+                ms / 1000,
+                ms % 1000 / 100
+            ));
             Exit::Done
         }
         Ok((steps, wrong)) => {
-            ctx.ui.say(&format!("{wrong} of {steps} steps were NOT as expected"));
+            ctx.ui
+                .say(&format!("{wrong} of {steps} steps were NOT as expected"));
             Exit::Failed
         }
         Err(trouble) => {
@@ -47,7 +55,10 @@ pub(super) fn run(ctx: &Ctx, keep: bool) -> Ended {
         }
     };
     if keep || exit != Exit::Done {
-        ctx.ui.say(&format!("everything is kept in {} (the roles' log: {0}/log)", dir.display()));
+        ctx.ui.say(&format!(
+            "everything is kept in {} (the roles' log: {0}/log)",
+            dir.display()
+        ));
     } else if let Err(error) = std::fs::remove_dir_all(&dir) {
         ctx.ui.say(&format!("{} is left behind: {error}", dir.display()));
     }
@@ -59,7 +70,10 @@ pub(super) fn run(ctx: &Ctx, keep: bool) -> Ended {
 
 fn play(ctx: &Ctx, dir: &Path) -> Result<(u32, u32), Trouble> {
     let mut stage = Stage::set(ctx.ui, dir)?;
-    let pids: Vec<u32> = Role::ALL.into_iter().filter_map(|role| stage.family.pid(role)).collect();
+    let pids: Vec<u32> = Role::ALL
+        .into_iter()
+        .filter_map(|role| stage.family.pid(role))
+        .collect();
     let saw = format!("{} processes, all healthy", pids.len());
     stage.step("three roles, three processes", "3 processes, all healthy", &saw)?;
     saves(&mut stage)?;
@@ -69,7 +83,11 @@ fn play(ctx: &Ctx, dir: &Path) -> Result<(u32, u32), Trouble> {
     unknown(&mut stage, &stranded)?;
     audit(&mut stage)?;
     let killed = stage.family.stop(|| false);
-    let saw = if killed.is_empty() { "stopped".to_owned() } else { format!("killed: {killed:?}") };
+    let saw = if killed.is_empty() {
+        "stopped".to_owned()
+    } else {
+        format!("killed: {killed:?}")
+    };
     stage.step("SIGTERM to every role", "stopped", &saw)?;
     Ok(stage.tally())
 }
@@ -82,12 +100,18 @@ fn saves(stage: &mut Stage) -> Result<(), Trouble> {
     let (expected, saw) = (stage.source_sha256(note)?, stage.vault_sha256(note));
     stage.step("the vault, byte for byte", &short(&expected), &short(&saw))?;
 
-    let inode = |stage: &Stage| std::fs::metadata(stage.in_vault(note)).map(|about| (about.ino(), about.mtime_nsec()));
+    let inode = |stage: &Stage| {
+        std::fs::metadata(stage.in_vault(note)).map(|about| (about.ino(), about.mtime_nsec()))
+    };
     let before = (stage.receipt(&cell(&document, "job_id"))?, inode(stage).ok());
     stage.submit(&document)?;
     stage.taken(Role::Save)?;
     let after = (stage.receipt(&cell(&document, "job_id"))?, inode(stage).ok());
-    let saw = if before == after { "the same receipt, the same file" } else { "something changed" };
+    let saw = if before == after {
+        "the same receipt, the same file"
+    } else {
+        "something changed"
+    };
     stage.step("the same job again", "the same receipt, the same file", saw)?;
 
     std::fs::write(stage.in_vault(note), "A person wrote this into the vault.\n").map_err(trouble)?;
@@ -96,7 +120,11 @@ fn saves(stage: &mut Stage) -> Result<(), Trouble> {
     let newer = stage.draft(JobKind::Save, note)?;
     let saw = stage.outcome(&newer)?;
     stage.step("a SAVE over a person's edit", "REJECTED target_drift", &saw)?;
-    let saw = if stage.vault_sha256(note) == edited { "untouched" } else { "overwritten" };
+    let saw = if stage.vault_sha256(note) == edited {
+        "untouched"
+    } else {
+        "overwritten"
+    };
     stage.step("the person's edit", "untouched", saw)
 }
 
@@ -109,7 +137,11 @@ fn deletes(stage: &mut Stage) -> Result<Value, Trouble> {
     }
     let document = stage.draft(JobKind::Delete, note)?;
     let saw = stage.outcome(&document)?;
-    stage.step("a DELETE job without an approval", "REJECTED delete_denied/approval_missing", &saw)?;
+    stage.step(
+        "a DELETE job without an approval",
+        "REJECTED delete_denied/approval_missing",
+        &saw,
+    )?;
 
     let document = stage.draft(JobKind::Delete, note)?;
     let mut payload = stage.approval(&stage.delete_job(&document)?)?;
@@ -121,7 +153,11 @@ fn deletes(stage: &mut Stage) -> Result<Value, Trouble> {
     let saw = stage.outcome(&document)?;
     let expected = "REJECTED delete_denied/approval_mismatch:object_id";
     stage.step("with a signed approval for another object", expected, &saw)?;
-    let saw = if stage.vault_sha256(note) == stage.source_sha256(note)? { "still there" } else { "gone" };
+    let saw = if stage.vault_sha256(note) == stage.source_sha256(note)? {
+        "still there"
+    } else {
+        "gone"
+    };
     stage.step("the note", "still there", saw)?;
 
     let document = stage.draft(JobKind::Delete, note)?;
@@ -130,8 +166,15 @@ fn deletes(stage: &mut Stage) -> Result<Value, Trouble> {
     stage.step("an approval, signed with the approver's key", "accepted", &saw)?;
     let saw = stage.outcome(&document)?;
     stage.step("the DELETE job it is for", "SUCCEEDED deleted", &saw)?;
-    let there = |stage: &Stage, note: &str| if stage.in_vault(note).exists() { "there" } else { "gone" };
-    let saw = format!("it gone, the others {}", there(stage, other)).replace("it gone", &format!("it {}", there(stage, note)));
+    let there = |stage: &Stage, note: &str| {
+        if stage.in_vault(note).exists() {
+            "there"
+        } else {
+            "gone"
+        }
+    };
+    let saw = format!("it gone, the others {}", there(stage, other))
+        .replace("it gone", &format!("it {}", there(stage, note)));
     stage.step("exactly that note", "it gone, the others there", &saw)?;
     Ok(document)
 }
@@ -141,7 +184,11 @@ fn replay(stage: &mut Stage, spent: &Value) -> Result<(), Trouble> {
     again["job_id"] = json!(Uuid4::random().to_string());
     again["idempotency_key"] = json!(Uuid4::random().to_string());
     let saw = stage.outcome(&again)?;
-    stage.step("the spent approval under a new job", "REJECTED delete_denied/approval_spent", &saw)
+    stage.step(
+        "the spent approval under a new job",
+        "REJECTED delete_denied/approval_spent",
+        &saw,
+    )
 }
 
 fn unknown(stage: &mut Stage, stranded: &Stranded) -> Result<(), Trouble> {
@@ -149,7 +196,12 @@ fn unknown(stage: &mut Stage, stranded: &Stranded) -> Result<(), Trouble> {
     let receipt = stage.settled(job)?;
     let title = format!("the delete role, killed with SIGKILL in {killed_in}");
     let saw = told(&receipt);
-    stage.judged(&title, "OUTCOME_UNKNOWN", &saw, saw.starts_with("OUTCOME_UNKNOWN"))?;
+    stage.judged(
+        &title,
+        "OUTCOME_UNKNOWN",
+        &saw,
+        saw.starts_with("OUTCOME_UNKNOWN"),
+    )?;
     let mut operator = stage.operator(Role::Delete)?;
     let why = operator.get(&format!("/v1/jobs/{job}/why")).map_err(trouble)?;
     let advice = cell(&why, "action");
@@ -170,9 +222,16 @@ fn unknown(stage: &mut Stage, stranded: &Stranded) -> Result<(), Trouble> {
     })?;
     let ok = cell(&fenced, "waits_for") == "fence" && cell(&fenced, "why").contains(job.as_str());
     let saw = format!("{}: {}", cell(&fenced, "waits_for"), cell(&fenced, "why"));
-    stage.judged("another DELETE on the path, approved", "fence, by that job", &saw, ok)?;
+    stage.judged(
+        "another DELETE on the path, approved",
+        "fence, by that job",
+        &saw,
+        ok,
+    )?;
 
-    let probed = operator.post(&format!("/v1/jobs/{job}/probe"), &json!({"reason": "demo: look"})).map_err(trouble)?;
+    let probed = operator
+        .post(&format!("/v1/jobs/{job}/probe"), &json!({"reason": "demo: look"}))
+        .map_err(trouble)?;
     let evidence = cell(&probed, "evidence");
     let there = stage.in_vault(note).exists();
     let expected = if there { "not_applied" } else { "applied" };
@@ -184,7 +243,12 @@ fn unknown(stage: &mut Stage, stranded: &Stranded) -> Result<(), Trouble> {
         ("SUCCEEDED resolved_applied", "REJECTED target_drift/absent")
     };
     let saw = told(&resolved);
-    stage.judged("a person resolves it by that evidence", expected, &saw, saw.starts_with(expected))?;
+    stage.judged(
+        "a person resolves it by that evidence",
+        expected,
+        &saw,
+        saw.starts_with(expected),
+    )?;
     let receipt = stage.settled(&next_id)?;
     stage.step("the fence falls, the next DELETE goes on", then, &told(&receipt))
 }
@@ -210,15 +274,33 @@ fn audit(stage: &mut Stage) -> Result<(), Trouble> {
         let mut operator = stage.operator(role)?;
         let report = operator.get("/v1/audit/verify").map_err(trouble)?;
         let ok = report["ok"] == json!(true);
-        let saw = format!("{} rows, {} findings", cell(&report, "rows"), cell(&report, "found"));
-        stage.judged(&format!("the audit chain of the role {role}"), "verified", &saw, ok)?;
+        let saw = format!(
+            "{} rows, {} findings",
+            cell(&report, "rows"),
+            cell(&report, "found")
+        );
+        stage.judged(
+            &format!("the audit chain of the role {role}"),
+            "verified",
+            &saw,
+            ok,
+        )?;
     }
     let mut operator = stage.operator(Role::Delete)?;
-    let made = operator.post("/v1/backups", &json!({"reason": "demo"})).map_err(trouble)?;
-    let backup = stage.config.layout.state_dir(Role::Delete).join("backups").join(cell(&made, "name"));
+    let made = operator
+        .post("/v1/backups", &json!({"reason": "demo"}))
+        .map_err(trouble)?;
+    let backup = stage
+        .config
+        .layout
+        .state_dir(Role::Delete)
+        .join("backups")
+        .join(cell(&made, "name"));
     let mut bytes = std::fs::read(&backup).map_err(trouble)?;
     let letter = REASON.len() - 1;
-    let found = bytes.windows(REASON.len()).position(|window| window == REASON.as_bytes());
+    let found = bytes
+        .windows(REASON.len())
+        .position(|window| window == REASON.as_bytes());
     let at = found.ok_or_else(|| Trouble("the backup does not hold the audit".to_owned()))? + letter;
     if let Some(byte) = bytes.get_mut(at) {
         *byte ^= 1;
@@ -226,7 +308,11 @@ fn audit(stage: &mut Stage) -> Result<(), Trouble> {
     let copy = stage.dir.join("altered.db");
     std::fs::write(&copy, bytes).map_err(trouble)?;
     let report = verify::verify_file(&copy, None).map_err(trouble)?;
-    let saw = report.findings.first().cloned().unwrap_or_else(|| "nothing found".to_owned());
+    let saw = report
+        .findings
+        .first()
+        .cloned()
+        .unwrap_or_else(|| "nothing found".to_owned());
     stage.judged("one byte altered in a copy", "found", &saw, report.found > 0)
 }
 
@@ -235,7 +321,10 @@ fn short(hash: &str) -> String {
 }
 
 fn by_hand() -> String {
-    let exe = std::env::current_exe().map_or_else(|_| "lockgate".to_owned(), |exe| quoted(&exe.display().to_string()));
+    let exe = std::env::current_exe().map_or_else(
+        |_| "lockgate".to_owned(),
+        |exe| quoted(&exe.display().to_string()),
+    );
     format!(
         "
 The same by hand: start a playground in one shell,
