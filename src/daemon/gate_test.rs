@@ -32,7 +32,7 @@ fn save(id: JobId) -> Value {
 }
 
 fn judged(config: &Config) -> Judges {
-    judges(config, &config.document_rules())
+    judges(config, &crate::daemon::settings::rules(config))
 }
 
 #[test]
