@@ -100,7 +100,8 @@ fn tell(ctx: &Ctx, kind: JobKind, fault: &SourceFault) -> Exit {
     }
 }
 
-fn document(kind: JobKind, path: &VaultPath, object: &SourceObject, mission: MissionId) -> Value {
+/// The whole document, its members in the contract's order.
+pub(super) fn document(kind: JobKind, path: &VaultPath, object: &SourceObject, mission: MissionId) -> Value {
     let id = || Uuid4::random();
     let created_at = format_utc(SystemClock::new(String::new()).wall());
     let commit = object.commit.as_str();

@@ -76,7 +76,15 @@ impl Family {
             backoff_ms: BACKOFF_MS.0,
         });
         let exe = std::env::current_exe()?;
-        let mut family = Family { exe, config, dir, level, log, members: members.into(), clock };
+        let mut family = Family {
+            exe,
+            config,
+            dir,
+            level,
+            log,
+            members: members.into(),
+            clock,
+        };
         for role in Role::ALL {
             family.spawn(role)?;
         }
@@ -115,7 +123,11 @@ impl Family {
     }
 
     fn child(&self, role: Role) -> Option<&Child> {
-        self.members.iter().find(|member| member.role == role)?.child.as_ref()
+        self.members
+            .iter()
+            .find(|member| member.role == role)?
+            .child
+            .as_ref()
     }
 
     /// Waits until every socket answers; the health words of those that are not well, or who ended or never answered.
@@ -127,8 +139,8 @@ impl Family {
                 Role::Gateway => self.config.layout.gateway_socket(),
                 Role::Save | Role::Delete => self.config.layout.admin_socket(role),
             };
-            let mut client =
-                Client::new(&socket, Duration::from_secs(5)).map_err(|fault| Unready::Silent(role, fault.to_string()))?;
+            let mut client = Client::new(&socket, Duration::from_secs(5))
+                .map_err(|fault| Unready::Silent(role, fault.to_string()))?;
             loop {
                 let fault = match client.get_raw("/health") {
                     Ok(reply) if reply.status == 200 => break,
@@ -165,7 +177,11 @@ impl Family {
             let again_in_ms = member.backoff_ms;
             member.due = Some(BootMs(now.0 + again_in_ms));
             member.backoff_ms = (again_in_ms * 2).min(BACKOFF_MS.1);
-            lost.push(Lost { role: member.role, status, again_in_ms });
+            lost.push(Lost {
+                role: member.role,
+                status,
+                again_in_ms,
+            });
         }
         Ok(lost)
     }
@@ -188,12 +204,18 @@ impl Family {
     /// When the next one is due, ms from now.
     pub(super) fn next_due_ms(&self) -> Option<i64> {
         let now = self.clock.boot();
-        self.members.iter().filter_map(|member| member.due).map(|due| (due.0 - now.0).max(0)).min()
+        self.members
+            .iter()
+            .filter_map(|member| member.due)
+            .map(|due| (due.0 - now.0).max(0))
+            .min()
     }
 
     /// SIGKILL to one role; its end is waited for. It is not started again by itself.
     pub(super) fn kill(&mut self, role: Role) -> io::Result<()> {
-        let Some(member) = self.members.iter_mut().find(|member| member.role == role) else { return Ok(()) };
+        let Some(member) = self.members.iter_mut().find(|member| member.role == role) else {
+            return Ok(());
+        };
         if let Some(mut child) = member.child.take() {
             child.kill()?;
             child.wait()?;
@@ -208,7 +230,12 @@ impl Family {
 
     /// SIGTERM to all, so that they drain; after 20 s, or when `hurry` says so, SIGKILL. Who had to be killed.
     pub(super) fn stop(&mut self, mut hurry: impl FnMut() -> bool) -> Vec<Role> {
-        let pids: Vec<Pid> = self.members.iter().filter_map(|member| member.child.as_ref()).map(Pid::from_child).collect();
+        let pids: Vec<Pid> = self
+            .members
+            .iter()
+            .filter_map(|member| member.child.as_ref())
+            .map(Pid::from_child)
+            .collect();
         for pid in pids {
             // It may have ended by itself meanwhile.
             let _sent = kill_process(pid, Signal::TERM);
@@ -234,7 +261,9 @@ impl Family {
 
 impl Member {
     fn is_running(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.child
+            .as_mut()
+            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 }
 

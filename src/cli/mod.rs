@@ -40,6 +40,7 @@ pub mod serve;
 pub mod show;
 pub mod state;
 pub mod status;
+mod stopped;
 pub mod submit;
 mod switch;
 mod table;

@@ -26,9 +26,18 @@ const APPROVERS: &str = "\
 ";
 
 const NOTES: [(&str, &str); 3] = [
-    ("notes/hello.md", "# Hello\n\nThis note lives in the source. A SAVE job brings it into the vault.\n"),
-    ("notes/plan.md", "# Plan\n\n1. draft\n2. submit\n3. status\n4. approve\n5. audit\n"),
-    ("notes/old.md", "# Old\n\nSave me first; then a DELETE job with an approval removes me.\n"),
+    (
+        "notes/hello.md",
+        "# Hello\n\nThis note lives in the source. A SAVE job brings it into the vault.\n",
+    ),
+    (
+        "notes/plan.md",
+        "# Plan\n\n1. draft\n2. submit\n3. status\n4. approve\n5. audit\n",
+    ),
+    (
+        "notes/old.md",
+        "# Old\n\nSave me first; then a DELETE job with an approval removes me.\n",
+    ),
 ];
 
 /// Makes what is absent below `dir`; `toml` is told a fresh instance and a fresh vault id.
@@ -60,7 +69,8 @@ pub(super) fn create(ctx: &Ctx, dir: &Path, toml: impl FnOnce(&str, &str) -> Str
 
 impl Ctx {
     fn cannot(&self, what: &str, path: &Path, error: &std::io::Error) -> Exit {
-        self.ui.say(&format!("{}: cannot {what} it: {error}", path.display()));
+        self.ui
+            .say(&format!("{}: cannot {what} it: {error}", path.display()));
         exit_of_io(error)
     }
     fn put_right(&self, error: &dyn Display) -> Exit {
@@ -90,7 +100,11 @@ fn directories(ctx: &Ctx, config: &Config) -> Result<(), Exit> {
         all.push(layout.run.join(role.as_str()));
     }
     for role in Role::EXECUTORS {
-        all.extend([layout.spool_dir(role), layout.drop_dir(role), layout.gate_dir(role)]);
+        all.extend([
+            layout.spool_dir(role),
+            layout.drop_dir(role),
+            layout.gate_dir(role),
+        ]);
     }
     for dir in all {
         durable::make_private_dir(&dir).map_err(|error| ctx.cannot("make", &dir, &error))?;
@@ -116,7 +130,10 @@ fn source(ctx: &Ctx, dir: &Path, config: &Config) -> Result<(), Exit> {
         .iter()
         .map(|(note, text)| (format!("{}{note}", config.source.root), text.as_bytes()))
         .collect();
-    let changes: Vec<_> = changes.iter().map(|(note, text)| (note.as_str(), Some(*text))).collect();
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|(note, text)| (note.as_str(), Some(*text)))
+        .collect();
     let now = SystemClock::new(String::new()).wall().0 / 1000;
     repository::create(&unfinished, Format::Sha1, &changes, now).map_err(|fault| ctx.put_right(&fault))?;
     std::fs::rename(&unfinished, path)

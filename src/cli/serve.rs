@@ -14,7 +14,9 @@ use rustix::process::{Signal, getppid};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Stops on SIGTERM or SIGINT: what is claimed is finished first, within 20 s.\n\nExample:\n  lockgate --dir /tmp/play serve save")]
+#[command(
+    after_help = "Stops on SIGTERM or SIGINT: what is claimed is finished first, within 20 s.\n\nExample:\n  lockgate --dir /tmp/play serve save"
+)]
 pub struct ServeArgs {
     /// The role
     #[arg(value_parser = parse::role())]
@@ -52,7 +54,9 @@ pub fn run(ctx: &Ctx, args: &ServeArgs) -> Ended {
 /// The kernel tells this process to stop when its parent ends, however that ends.
 fn end_with(ctx: &Ctx, parent: i32) -> Result<(), Exit> {
     if let Err(errno) = rustix::process::set_parent_process_death_signal(Some(Signal::TERM)) {
-        ctx.ui.say(&format!("this process could outlive the one that started it: {errno}"));
+        ctx.ui.say(&format!(
+            "this process could outlive the one that started it: {errno}"
+        ));
         return Err(Exit::Failed);
     }
     // It may have ended before we asked.

@@ -85,6 +85,7 @@ pub(super) fn plain(value: &Value) -> String {
 pub(super) fn code(job: &Value) -> String {
     match (cell(job, "code"), cell(job, "detail")) {
         (code, detail) if detail.is_empty() => code,
+        (code, detail) if code.is_empty() => detail,
         (code, detail) => format!("{code}/{detail}"),
     }
 }

@@ -66,6 +66,8 @@ fn every_verb_of_the_contract_is_understood() {
         "backup verify save",
         "restore delete backup.db",
         "state destroy",
+        "state destroy --confirm 92cf5dc6-8867-4cf1-9f2a-36336fde609c",
+        "backup create save --reason upgrade",
         "explain target_drift",
         "demo",
         "up --dir /tmp/x",

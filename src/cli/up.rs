@@ -22,7 +22,9 @@ use std::time::Duration;
 
 /// Arguments: none but the global `--dir`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What is absent below DIR is made; what is there is used. Stop it with Ctrl-C or SIGTERM.\n\nExample:\n  lockgate up --dir /tmp/play")]
+#[command(
+    after_help = "What is absent below DIR is made; what is there is used. Stop it with Ctrl-C or SIGTERM.\n\nExample:\n  lockgate up --dir /tmp/play"
+)]
 pub struct UpArgs {}
 
 /// How long the roles may take to answer, ms.
@@ -48,7 +50,10 @@ pub fn run(ctx: &Ctx, _args: &UpArgs) -> Ended {
     match family.ready(READY_MS) {
         Ok(unwell) => {
             for (role, health) in unwell {
-                ctx.ui.say(&format!("the role {role} runs and is not well: {}", health.trim()));
+                ctx.ui.say(&format!(
+                    "the role {role} runs and is not well: {}",
+                    health.trim()
+                ));
             }
         }
         Err(unready) => {
@@ -61,7 +66,9 @@ pub fn run(ctx: &Ctx, _args: &UpArgs) -> Ended {
     watch(ctx, &mut family, &signals);
     ctx.ui.say("stopping: what is claimed is finished first");
     for role in family.stop(|| signals.try_iter().any(is_stop)) {
-        ctx.ui.say(&format!("the role {role} did not stop in time and was killed; its next start sorts what it held"));
+        ctx.ui.say(&format!(
+            "the role {role} did not stop in time and was killed; its next start sorts what it held"
+        ));
     }
     Ok(Exit::Done)
 }
@@ -84,15 +91,18 @@ fn is_stop(signal: i32) -> bool {
 /// Signals as they come; taken before anything is started, so that none is missed.
 fn signals(ctx: &Ctx) -> Result<Receiver<i32>, Exit> {
     let (sender, receiver) = channel();
-    let started = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD]).and_then(|mut signals| {
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
-                if sender.send(signal).is_err() {
-                    return;
-                }
-            }
-        })
-    });
+    let started =
+        signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD]).and_then(|mut signals| {
+            std::thread::Builder::new()
+                .name("signals".to_owned())
+                .spawn(move || {
+                    for signal in signals.forever() {
+                        if sender.send(signal).is_err() {
+                            return;
+                        }
+                    }
+                })
+        });
     started.map(|_| receiver).map_err(|error| {
         ctx.ui.say(&format!("signals: {error}"));
         Exit::Failed
@@ -102,12 +112,20 @@ fn signals(ctx: &Ctx) -> Result<Receiver<i32>, Exit> {
 /// One `up` a directory; given up with the process.
 fn alone(ctx: &Ctx, dir: &Path) -> Result<File, Exit> {
     let path = dir.join("run/up.lock");
-    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(|error| {
-        ctx.ui.say(&format!("{}: {error}", path.display()));
-        Exit::Failed
-    })?;
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| {
+            ctx.ui.say(&format!("{}: {error}", path.display()));
+            Exit::Failed
+        })?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        ctx.ui.say(&format!("another `lockgate up` runs below {}; stop it first", dir.display()));
+        ctx.ui.say(&format!(
+            "another `lockgate up` runs below {}; stop it first",
+            dir.display()
+        ));
         return Err(Exit::Unavailable);
     }
     Ok(file)
@@ -118,7 +136,10 @@ fn exit_of(unready: &Unready) -> Exit {
     match unready {
         Unready::Ended(_, status) => {
             let code = status.code();
-            Exit::ALL.into_iter().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Failed)
+            Exit::ALL
+                .into_iter()
+                .find(|exit| Some(i32::from(exit.code())) == code)
+                .unwrap_or(Exit::Failed)
         }
         Unready::Silent(..) => Exit::Unavailable,
         Unready::Io(_) => Exit::Failed,
@@ -147,7 +168,10 @@ fn watch(ctx: &Ctx, family: &mut Family, signals: &Receiver<i32>) {
             }
             Err(error) => ctx.ui.say(&format!("a role cannot be started again: {error}")),
         }
-        let due = family.next_due_ms().and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+        let due = family
+            .next_due_ms()
+            .and_then(|ms| u64::try_from(ms).ok())
+            .map(Duration::from_millis);
         match signals.recv_timeout(due.unwrap_or(LOOK).min(LOOK)) {
             Ok(signal) if is_stop(signal) => return,
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
@@ -159,15 +183,20 @@ fn watch(ctx: &Ctx, family: &mut Family, signals: &Receiver<i32>) {
 fn summary(ctx: &Ctx, config: &Config, dir: &Path, family: &Family, took_ms: i64) -> Result<(), Exit> {
     let pid = |role: Role| family.pid(role).unwrap_or(0);
     if ctx.ui.format == Format::Json {
-        let pids: serde_json::Map<String, serde_json::Value> =
-            Role::ALL.into_iter().map(|role| (role.to_string(), json!(pid(role)))).collect();
+        let pids: serde_json::Map<String, serde_json::Value> = Role::ALL
+            .into_iter()
+            .map(|role| (role.to_string(), json!(pid(role))))
+            .collect();
         let line = json!({
             "dir": dir.display().to_string(), "instance": config.instance, "ready_ms": took_ms, "pids": pids,
             "gateway": config.layout.gateway_socket().display().to_string(),
         });
         return ctx.ui.data(&format!("{line}\n"));
     }
-    let roles: Vec<String> = Role::ALL.into_iter().map(|role| format!("{role} (pid {})", pid(role))).collect();
+    let roles: Vec<String> = Role::ALL
+        .into_iter()
+        .map(|role| format!("{role} (pid {})", pid(role)))
+        .collect();
     let shown = dir.display().to_string();
     let lockgate = quoted(&family.exe().display().to_string());
     let sign = quoted(&family.exe().with_file_name("lockgate-sign").display().to_string());

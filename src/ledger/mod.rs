@@ -51,6 +51,16 @@ pub struct Ledger {
     role: Role,
 }
 
+/// Whose ledger a file says it is; refused if a newer program made it. For a copy that nobody has opened.
+///
+/// # Errors
+/// [`StorageFault`] naming the file.
+pub fn role_of_file(path: &Path) -> Result<Option<String>, StorageFault> {
+    migrate::refuse_newer(path, &MIGRATIONS)?;
+    let db = open::open(path, open::Use::Read)?;
+    control::get(&db, "role").map_err(|error| StorageFault::from_sqlite(path, &error))
+}
+
 impl Ledger {
     /// Opens, migrates and starts the writer. A file of another role, or of a newer program, is refused unchanged.
     ///
@@ -108,6 +118,8 @@ impl Ledger {
     pub fn backup_to(&self, to: &Path) -> Result<(), StorageFault> {
         let from = open::open(&self.path, open::Use::Read)?;
         let fault = |error: rusqlite::Error| StorageFault::from_sqlite(to, &error);
+        // The one reader that makes a file, so the guard of readers is lifted; the ledger itself stays opened read-only.
+        from.pragma_update(None, "query_only", false).map_err(fault)?;
         // One statement in one read transaction: a consistent copy, no restarts under load.
         let name = to.to_str().ok_or_else(|| StorageFault::CannotOpen {
             path: to.to_path_buf(),
