@@ -61,7 +61,14 @@ pub fn run(gear: &Gear, mut intake: Intake) {
             }
         };
         pause = FAULT_MS.0;
-        gear.conditions.intake_ok();
+        let troubles = intake.troubles();
+        let wait = if troubles.is_empty() {
+            gear.conditions.intake_ok();
+            wait
+        } else {
+            gear.conditions.intake_failed("disk", &troubles.join("; "));
+            wait.min(FAULT_MS.0)
+        };
         if wait > 0 && !gear.is_stopping() {
             if let Err(error) = intake.wait(Duration::from_millis(wait)) {
                 tracing::error!(%error, "the directories cannot be watched; they are listed again and again");
