@@ -6,7 +6,7 @@
 //! GET  ─▶ the role's status.sock ─▶ what gate/ still holds ─▶ 200 or 404
 //! ```
 //!
-//! - [`drop`]: the drop protocol, also `lockgate submit`'s.
+//! - [`mod@drop`]: the drop protocol, also `lockgate submit`'s.
 //! - `endpoints`: the table. `jobs`, `papers` (approvals, cancels): what comes in. `find`, `events`: what is told.
 //! - `pending`, `waiting`: what the roles have not taken yet. `rates`: how fast. `roles`: asking the roles.
 //!

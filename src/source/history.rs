@@ -90,14 +90,11 @@ impl Walk<'_> {
             if marks == BELOW {
                 self.open -= 1;
             }
-            // No commit leads back to itself, so each is met only from the other side.
+            // No commit leads back to itself, so the ancestor is met only from below.
             for parent in parents {
                 if parent == ancestor {
                     self.marks.insert(parent, MARKS);
                     return Ok(true);
-                }
-                if parent == descendant {
-                    return Ok(false);
                 }
                 self.mark(parent, marks)?;
             }

@@ -82,6 +82,16 @@ fn a_ref_may_be_symbolic_or_an_annotated_tag() {
         assert_eq!(tip(name).unwrap(), first, "{name}");
     }
     assert_eq!(code(tip("loop")), "unavailable");
+    // Names that git would complete to a tag or a branch.
+    for (name, inside) in [
+        ("odd", "ref: outer\n"),
+        ("odder", "ref: heads/main\n"),
+        ("oddest", "ref: OUTER\n"),
+    ] {
+        std::fs::write(repo.path.join(".git/refs/heads").join(name), inside).unwrap();
+        std::fs::write(repo.path.join(".git/refs/tags/OUTER"), format!("{first}\n")).unwrap();
+        assert_eq!(code(tip(name)), "unavailable", "{name}");
+    }
     assert_eq!(code(tip("refs/tags/tree")), "damaged");
     repo.git(&["pack-refs", "--all"]);
     assert_eq!(tip("refs/tags/outer").unwrap(), first);
@@ -220,17 +230,20 @@ fn a_branch_that_left_near_the_tip_is_told_apart_without_a_long_walk() {
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
     let mut line = vec![first.to_string()];
     for at in 1..20 {
-        let date = 4_000_000_000 + i64::try_from(at).unwrap();
+        let date = 4_000_000_000 + 10 * i64::try_from(at).unwrap();
         let commit = repo.commit_tree(&tree, &[&line[at - 1]], date);
         line.push(commit);
     }
     repo.git(&["update-ref", "refs/heads/main", &line[19]]);
-    let side = CommitId::parse(&repo.commit_tree(&tree, &[&line[18]], 4_000_000_030)).unwrap();
     let limited = LocalGit::new(SourceSettings {
         history_max: 4,
         ..repo.settings()
     });
-    assert_eq!(code(limited.object(&side, "notes/a.md")), "commit_not_on_ref");
+    // Before and after the tip by date.
+    for date in [4_000_000_185, 4_000_000_300] {
+        let side = CommitId::parse(&repo.commit_tree(&tree, &[&line[18]], date)).unwrap();
+        assert_eq!(code(limited.object(&side, "notes/a.md")), "commit_not_on_ref");
+    }
     assert!(
         limited
             .object(&CommitId::parse(&line[18]).unwrap(), "notes/a.md")
