@@ -238,8 +238,7 @@ fn every_help_has_an_example_that_is_understood() {
                 .get(..end)
                 .unwrap_or_default()
                 .split("   ")
-                .filter(|part| !part.trim().is_empty())
-                .next();
+                .find(|part| !part.trim().is_empty());
             let quoted: Vec<&str> = line.unwrap_or_default().split('"').collect();
             let words = quoted.iter().enumerate().flat_map(|(at, part)| match at % 2 {
                 0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
