@@ -44,6 +44,8 @@ pub fn run(gear: &Gear) {
                 wait
             }
         };
+        // Whoever follows a receipt learns of what the sweeps and the batch did; costs nothing while nobody does.
+        gear.changes.bump();
         gear.conditions.passed();
         if wait > 0 {
             gear.wake.wait(seen, u64::try_from(wait).unwrap_or(0));
@@ -76,6 +78,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         return Ok(batch.set_aside > 0);
     }
     gear.leases.add(&batch.claimed);
+    gear.changes.bump();
     match gear.role {
         Role::Save => save::run_batch(gear, batch.claimed, probing),
         Role::Delete => delete::run_batch(gear, batch.claimed),
@@ -239,6 +242,7 @@ fn done(
         }
         settled.push((job.clone(), settlement.clone()));
     }
+    gear.changes.bump();
     settled
 }
 
