@@ -53,9 +53,8 @@ impl Daemon {
         let path = format!("/v1/jobs/{}", job["job_id"].as_str().unwrap());
         loop {
             let (status, found) = self.get(&path);
-            let state = found["state"].as_str().or(found["receipt"]["state"].as_str()).unwrap_or("").to_owned();
-            if status == 200 && states.contains(&state.as_str()) {
-                return found;
+            if status == 200 && states.contains(&found["job"]["state"].as_str().unwrap_or("")) {
+                return found["job"].clone();
             }
             assert!(Instant::now() < end, "{path} is {status} {found}, not {states:?}");
             std::thread::sleep(Duration::from_millis(10));
