@@ -100,9 +100,11 @@ fn sweep(gear: &Gear) -> Result<(), StorageFault> {
     }
     if overdue && gear.role == Role::Delete {
         quiet(gear.ledger.write(move |tx| tx.deny_overdue(wait_ms, SWEEP)))?;
+        gear.changes.bump();
     }
     if age_ms > 0 && gear.ledger.page(Some(State::Ready), None, 1)?.first().is_some() {
         quiet(gear.ledger.write(move |tx| tx.expire_old(age_ms, SWEEP)))?;
+        gear.changes.bump();
     }
     Ok(())
 }
