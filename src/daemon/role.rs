@@ -25,6 +25,9 @@ const DRAIN_MS: i64 = 18_000;
 /// How often heads and the epoch file are looked at while something changes, ms.
 const BEAT_MS: u64 = 5_000;
 
+/// Between two heads in the journal, ms.
+const HEAD_MS: i64 = 3_600_000;
+
 /// Runs an executor role until it is told to stop.
 pub fn run(gear: Gear) -> Exit {
     let gear = Arc::new(gear);
@@ -110,7 +113,9 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
         u64::try_from(watchdog.as_millis() / 2).unwrap_or(BEAT_MS).clamp(100, BEAT_MS)
     });
     let watched = running.notifier.watchdog().is_some();
+    let mut heads = Heads::default();
     while !gear.is_stopping() {
+        heads.tell(gear);
         let (seen, halt) = (gear.beat.seen(), gear.halt.seen());
         if watched && !gear.conditions.is_stale() {
             drop(running.notifier.tell(&[Tell::Watchdog]));
@@ -126,6 +131,26 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
         }
     }
     drain(gear, running)
+}
+
+/// The end of the audit, into the journal every hour in which it changed: a head kept elsewhere shows what was cut off.
+#[derive(Debug, Default)]
+struct Heads {
+    told: Option<(i64, i64)>,
+}
+
+impl Heads {
+    fn tell(&mut self, gear: &Gear) {
+        let now = gear.clock.boot().0;
+        if self.told.is_some_and(|(at, _)| now - at < HEAD_MS) {
+            return;
+        }
+        let Ok(head) = gear.ledger.head() else { return };
+        if self.told.is_none_or(|(_, size)| size != head.size) {
+            tracing::info!(role = %gear.role, size = head.size, hash = %head.hash, "audit head");
+        }
+        self.told = Some((now, head.size));
+    }
 }
 
 fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
@@ -155,7 +180,7 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     signals.end();
     tracing::info!(role = %gear.role, "stopped");
     match gear.ended.get() {
-        Some(_) => Exit::Failed,
+        Some((exit, _)) => *exit,
         None => Exit::Done,
     }
 }

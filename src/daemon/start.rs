@@ -6,7 +6,7 @@
 //! Not here: threads and sockets (role.rs).
 
 use super::{restored, settings};
-use crate::clock::{SharedClock, SystemClock};
+use crate::clock::{SharedClock, SystemClock, WallMs};
 use crate::config::{Config, Mode};
 use crate::credentials::{CredentialName, Credentials, Place, refuse_foreign};
 use crate::executor::approvals::ApproversFile;
@@ -26,11 +26,13 @@ use crate::source::{LocalGit, Source};
 use crate::spent::SpentLog;
 use crate::sqlite::StorageFault;
 use crate::target::{DirectoryVault, Vault};
-use crate::workers::{self, WorkerLock};
+use crate::workers::{self, DeathWatch, WorkerLock};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Why a role does not start.
 #[derive(Debug)]
@@ -96,8 +98,9 @@ pub fn executor_on(config: Config, role: Role, clock: SharedClock, outside: Outs
     let worker = WorkerLock::acquire(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let fence = fence(&config, role, &ledger)?;
     let conditions = Conditions::new(Arc::clone(&clock));
-    let recovery = recovery(&config, role, &credentials, &conditions)?;
+    let recovery = recovery(&config, role, &credentials, &conditions, &clock, &ledger)?;
     epochs.note(&ledger).map_err(|why| NoStart::new(Exit::TryAgain, why))?;
+    let wake = Arc::new(Wake::default());
     Ok(Gear {
         role,
         uids: settings::uids(&config).map_err(|why| NoStart::new(Exit::Configuration, why))?,
@@ -108,7 +111,11 @@ pub fn executor_on(config: Config, role: Role, clock: SharedClock, outside: Outs
         approvers: ApproversFile::new(&config.layout.approvers),
         policy: settings::policy(&config).map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
-        wake: Wake::default(),
+        deaths: DeathWatch::new(&state_dir, {
+            let wake = Arc::clone(&wake);
+            move |_| wake.poke()
+        }),
+        wake,
         beat: Wake::default(),
         halt: Wake::default(),
         intake: std::sync::OnceLock::new(),
@@ -174,6 +181,8 @@ fn recovery(
     role: Role,
     credentials: &Credentials,
     conditions: &Conditions,
+    clock: &SharedClock,
+    ledger: &Ledger,
 ) -> Result<Option<RecoveryStore>, NoStart> {
     if role != Role::Delete {
         return Ok(None);
@@ -187,7 +196,21 @@ fn recovery(
     };
     let keyring = Keyring::new(Purpose::Recovery, &key, &[]).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let dir = config.layout.state_dir(role).join("recovery");
-    RecoveryStore::open_dir(&dir, keyring).map(Some).map_err(|fault| NoStart::new(Exit::Configuration, fault))
+    let store = RecoveryStore::open_dir(&dir, keyring).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
+    let store = store.with_clock(Arc::clone(clock));
+    let kept_ms = i64::from(config.delete.recovery_days) * DAY_MS;
+    let now = clock.wall();
+    // A clock that is far ahead of everything seen so far may be wrong, and what is removed is gone.
+    let seen = ledger.read(crate::ledger::control::clock_high).map_err(|fault| storage(&fault))?;
+    if now.0 > seen.0.saturating_add(DAY_MS) {
+        return Ok(Some(store));
+    }
+    match store.prune(WallMs(now.0.saturating_sub(kept_ms))) {
+        Ok(0) => {}
+        Ok(pruned) => tracing::info!(pruned, "recovery copies older than delete.recovery_days are removed"),
+        Err(fault) => tracing::warn!(%fault, "old recovery copies stay for now"),
+    }
+    Ok(Some(store))
 }
 
 /// The driver of the configured source.

@@ -41,7 +41,9 @@ struct State {
     target: Outside,
     credential: Option<Down>,
     storage: Option<(&'static str, String, WallMs)>,
+    intake: Option<(&'static str, String, WallMs)>,
     clock_behind: bool,
+    disk_low: Option<WallMs>,
     frozen_file: bool,
     last_pass: BootMs,
 }
@@ -79,7 +81,9 @@ impl Conditions {
             target: Outside::new(),
             credential: None,
             storage: None,
+            intake: None,
             clock_behind: false,
+            disk_low: None,
             frozen_file: false,
             last_pass: clock.boot(),
         };
@@ -175,11 +179,38 @@ impl Conditions {
         state.storage = Some((reason, fault.to_string(), now));
     }
 
+    /// Nothing can be taken in: the files stay where they are.
+    pub fn intake_failed(&self, reason: &'static str, why: &str) {
+        let now = self.clock.wall();
+        let mut state = self.state();
+        if state.intake.as_ref().is_none_or(|(_, old, _)| old != why) {
+            tracing::error!(why, reason, "nothing is taken in until this is over; the files stay where they are");
+            state.intake = Some((reason, why.to_owned(), now));
+        }
+    }
+
+    /// Intake works.
+    pub fn intake_ok(&self) {
+        if self.state().intake.take().is_some() {
+            tracing::info!("intake works again");
+        }
+    }
+
     /// A storage call worked.
     pub fn storage_ok(&self) {
         if self.state().storage.take().is_some() {
             tracing::info!("storage works again");
         }
+    }
+
+    /// Whether the disk has less free space than the configuration asks for.
+    pub fn disk_low(&self, low: bool) {
+        let now = self.clock.wall();
+        let mut state = self.state();
+        if low && state.disk_low.is_none() {
+            tracing::error!("the disk has less free space than limits.disk_free_bytes_min; nothing is taken in or claimed until there is more");
+        }
+        state.disk_low = low.then(|| state.disk_low.unwrap_or(now));
     }
 
     /// Whether the wall clock is behind the highest time seen.
@@ -217,8 +248,13 @@ impl Conditions {
         let boot = self.clock.boot();
         let state = self.state();
         let mut list = Vec::new();
-        if let Some((reason, text, since)) = &state.storage {
+        for (reason, text, since) in [&state.storage, &state.intake].into_iter().flatten() {
             list.push(Condition { reason, text: format!("{text} (since {})", crate::job::time::format_utc(*since)) });
+        }
+        if let Some(since) = state.disk_low {
+            let since = crate::job::time::format_utc(since);
+            let text = format!("less free space than limits.disk_free_bytes_min (since {since}); make room, work goes on by itself");
+            list.push(Condition { reason: "disk", text });
         }
         if boot.0 - state.last_pass.0 > STALE_MS {
             let text = format!("no pass of the work loop for {} s", (boot.0 - state.last_pass.0) / 1000);

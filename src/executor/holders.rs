@@ -10,6 +10,7 @@ use super::work::{quiet, settle_all};
 use crate::job::{JobKind, Role, State, Uuid4};
 use crate::sqlite::StorageFault;
 use crate::target::Trace;
+use crate::workers::Watching;
 
 /// Rows of a dead worker sorted in one transaction.
 const SORT: usize = 256;
@@ -104,8 +105,17 @@ fn put_right(gear: &Gear, worker: &str) -> Result<(), StorageFault> {
     Ok(())
 }
 
-/// Whether another process of this role holds leases: then its lock is watched.
-pub fn others_hold(gear: &Gear) -> bool {
+/// Whether the death of every other process that holds leases will wake us. `false`: their locks must be looked at again.
+pub fn watched(gear: &Gear) -> bool {
     let me = gear.worker.id().to_string();
-    gear.ledger.holders().is_ok_and(|holders| holders.iter().any(|(worker, _)| *worker != me))
+    let Ok(holders) = gear.ledger.holders() else { return false };
+    let others = holders.iter().filter(|(worker, boot)| *worker != me && *boot == gear.clock.boot_id());
+    let mut all = true;
+    for (worker, _) in others {
+        all &= match Uuid4::parse(worker).map(|id| gear.deaths.watch(id)) {
+            Some(Ok(Watching::Started | Watching::Already)) => true,
+            Some(Ok(Watching::Dead) | Err(_)) | None => false,
+        };
+    }
+    all
 }

@@ -52,8 +52,8 @@ pub fn run(gear: &Gear, mut intake: Intake) {
             Ok(Pass::More) => 0,
             Ok(Pass::Done) => RESCAN_MS,
             Ok(Pass::HeldElsewhere) => ELSEWHERE_MS,
-            Err(why) => {
-                tracing::error!(why, "intake; the files stay where they are");
+            Err(fault) => {
+                gear.conditions.intake_failed(fault.reason, &fault.why);
                 let wait = pause;
                 pause = (pause * 2).min(FAULT_MS.1);
                 wait_quietly(gear, wait);
@@ -61,6 +61,14 @@ pub fn run(gear: &Gear, mut intake: Intake) {
             }
         };
         pause = FAULT_MS.0;
+        let troubles = intake.troubles();
+        let wait = if troubles.is_empty() {
+            gear.conditions.intake_ok();
+            wait
+        } else {
+            gear.conditions.intake_failed("disk", &troubles.join("; "));
+            wait.min(FAULT_MS.0)
+        };
         if wait > 0 && !gear.is_stopping() {
             if let Err(error) = intake.wait(Duration::from_millis(wait)) {
                 tracing::error!(%error, "the directories cannot be watched; they are listed again and again");
@@ -73,6 +81,21 @@ pub fn run(gear: &Gear, mut intake: Intake) {
 fn wait_quietly(gear: &Gear, ms: u64) {
     let seen = gear.wake.seen();
     gear.wake.wait(seen, ms);
+}
+
+/// Why nothing was taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassFault {
+    /// Health word of contract 7.
+    pub reason: &'static str,
+    /// The file and what is wrong with it.
+    pub why: String,
+}
+
+impl PassFault {
+    fn of_files(error: &crate::intake::IntakeError) -> PassFault {
+        PassFault { reason: "disk", why: error.to_string() }
+    }
 }
 
 /// How a pass ended.
@@ -89,10 +112,10 @@ pub enum Pass {
 /// One batch from the directories to the ledger.
 ///
 /// # Errors
-/// A sentence; the files stay.
-pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
+/// [`PassFault`]; the files stay.
+pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, PassFault> {
     let flow = gear.ledger.read(control::flow).map_err(|fault| note(gear, &fault))?;
-    if flow == Flow::Frozen || gear.is_frozen_by_file() {
+    if flow == Flow::Frozen || gear.is_frozen_by_file() || !gear.has_disk_space() {
         return Ok(Pass::Done);
     }
     let limits = &gear.config.limits;
@@ -103,7 +126,7 @@ pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
         Room { jobs_left: left(jobs_max, live.0), jobs_max, bytes_left: left(bytes_max, live.1), bytes_max }
     };
     let ask = Ask { files_max: FILES, bytes_max: BYTES, room: &room };
-    let batch = intake.scan_once(&ask).map_err(|error| error.to_string())?;
+    let batch = intake.scan_once(&ask).map_err(|error| PassFault::of_files(&error))?;
     for notice in &batch.notices {
         tracing::warn!(notice, "drop directories");
     }
@@ -121,7 +144,7 @@ pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
     let judged = judge(gear, &batch);
     commit(gear, judged).map_err(|fault| note(gear, &fault))?;
     drop(failpoint::reach("intake.committed"));
-    for stuck in intake.finish(&batch.tickets()).map_err(|error| error.to_string())? {
+    for stuck in intake.finish(&batch.tickets()).map_err(|error| PassFault::of_files(&error))? {
         tracing::warn!(dir = %stuck.dir.display(), name = stuck.name, uid = stuck.uid, why = stuck.why,
             "an entry cannot be removed; it stays and is not counted again");
     }
@@ -130,9 +153,11 @@ pub fn pass(gear: &Gear, intake: &mut Intake) -> Result<Pass, String> {
     Ok(if batch.more { Pass::More } else { Pass::Done })
 }
 
-fn note(gear: &Gear, fault: &StorageFault) -> String {
-    gear.conditions.storage_failed(fault);
-    fault.to_string()
+fn note(gear: &Gear, fault: &StorageFault) -> PassFault {
+    if !fault.is_passing() {
+        gear.storage_failed(fault);
+    }
+    PassFault { reason: fault.health_reason(), why: fault.to_string() }
 }
 
 /// Judges every document of a batch; the only slow part is verifying signatures, which is why it is outside the transaction.

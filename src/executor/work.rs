@@ -17,7 +17,7 @@ use crate::sqlite::{StorageFault, WriteError};
 const IDLE_MS: i64 = 60_000;
 /// First and longest pause after a storage fault, ms.
 const FAULT_MS: (i64, i64) = (1_000, 60_000);
-/// While other processes hold leases, how often their locks are looked at, ms.
+/// While other processes hold leases and their deaths cannot be watched, how often their locks are looked at, ms.
 const WATCH_MS: i64 = 1_000;
 /// Rows handled in one transaction of the sweeps.
 const SWEEP: usize = 256;
@@ -38,12 +38,14 @@ pub fn run(gear: &Gear) {
                 next_wait(gear, &probing)
             }
             Err(fault) => {
-                gear.conditions.storage_failed(&fault);
+                gear.storage_failed(&fault);
                 let wait = pause;
                 pause = (pause * 2).min(FAULT_MS.1);
                 wait
             }
         };
+        // Whoever follows a receipt learns of what the sweeps and the batch did; costs nothing while nobody does.
+        gear.changes.bump();
         gear.conditions.passed();
         if wait > 0 {
             gear.wake.wait(seen, u64::try_from(wait).unwrap_or(0));
@@ -66,7 +68,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    if clock_behind || !may_claim(gear)? {
+    if clock_behind || !gear.has_disk_space() || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }
@@ -76,6 +78,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         return Ok(batch.set_aside > 0);
     }
     gear.leases.add(&batch.claimed);
+    gear.changes.bump();
     match gear.role {
         Role::Save => save::run_batch(gear, batch.claimed, probing),
         Role::Delete => delete::run_batch(gear, batch.claimed),
@@ -176,7 +179,7 @@ fn next_wait(gear: &Gear, probing: &probe::Probing) -> i64 {
     if let Some(due) = probing.next_due() {
         wait = wait.min(due.0 - boot);
     }
-    if holders::others_hold(gear) {
+    if !holders::watched(gear) {
         wait = wait.min(WATCH_MS);
     }
     wait.max(20)

@@ -6,4 +6,5 @@ mod deletes;
 mod processes;
 mod restores;
 mod saves;
+mod storage;
 mod support;

@@ -186,6 +186,11 @@ impl Rig {
         while intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More {}
     }
 
+    /// One pass over the jobs.
+    pub fn try_work(&mut self) -> Result<bool, lockgate::sqlite::StorageFault> {
+        work::pass(&self.gear, &mut self.probing)
+    }
+
     /// Only the jobs.
     pub fn work(&mut self) {
         while work::pass(&self.gear, &mut self.probing).unwrap() {}
