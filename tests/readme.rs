@@ -33,8 +33,9 @@ fn walk(mark: &str) -> String {
 /// Bash as a person at the root of the checkout has it, but that the programs are those under test: a directory whose
 /// `target/debug` is where they are.
 fn bash(place: &Path, play: &Path) -> Command {
-    let mut bash = Command::new("bash");
-    bash.args(["--noprofile", "--norc", "-s"])
+    // Whoever waits for a receipt is told at once: a missed sign would cost 25 s.
+    let mut bash = Command::new("timeout");
+    bash.args(["--kill-after=5", "20", "bash", "--noprofile", "--norc", "-s"])
         .current_dir(place)
         .env("DIR", play)
         .stdin(Stdio::piped());
@@ -67,7 +68,7 @@ fn the_walk_in_the_readme_works_when_pasted() {
         up.starts_with("cargo build\n"),
         "the walk begins with the build:\n{up}"
     );
-    // Cargo built the programs already; `exec` makes the signal reach `up` itself.
+    // Cargo built the programs already; `timeout` hands the signal on to it.
     let up = up
         .replace("cargo build\n", "")
         .replace("\nlockgate up", "\nexec lockgate up");

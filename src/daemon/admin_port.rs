@@ -148,10 +148,10 @@ impl Admin {
     /// A resolved path is free for the other role.
     fn unpublish(&self, row: &JobRow) {
         let rules = self.gear.rules();
-        if let Ok(path) = VaultPath::parse(&rules.vault_root, &row.vault_path) {
-            if let Err(fault) = self.gear.fence.remove(&[path]) {
-                tracing::warn!(%fault, "a resolved path stays published until the next start");
-            }
+        if let Ok(path) = VaultPath::parse(&rules.vault_root, &row.vault_path)
+            && let Err(fault) = self.gear.fence.remove(&[path])
+        {
+            tracing::warn!(%fault, "a resolved path stays published until the next start");
         }
     }
 

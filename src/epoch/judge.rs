@@ -43,8 +43,6 @@ pub enum Holder {
 /// What the database knows of a spent.log entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// It was there when an earlier restore was judged.
-    Acknowledged,
     /// No such job.
     Nothing,
     /// The job, but this lease was never its last.
@@ -131,7 +129,7 @@ pub fn judge_restore(
     for fact in spent {
         let SpentFact { job_id, known } = fact?;
         let reason = match known {
-            Known::Acknowledged | Known::LastSettled | Known::LastOpen(Holder::Alive) => continue,
+            Known::LastSettled | Known::LastOpen(Holder::Alive) => continue,
             Known::LastOpen(Holder::Dead) => {
                 crashed.push(job_id);
                 continue;
@@ -233,14 +231,7 @@ mod tests {
     fn t36_a_spent_entry_the_database_never_had_is_a_restore_and_its_last_lease_a_crash() {
         let clean = facts(Some((0, 3)), (0, 4), Some(HEAD));
         assert_eq!(
-            judge(
-                &clean,
-                &[
-                    Known::LastSettled,
-                    Known::Acknowledged,
-                    Known::LastOpen(Holder::Alive)
-                ]
-            ),
+            judge(&clean, &[Known::LastSettled, Known::LastOpen(Holder::Alive)]),
             Verdict::Clean
         );
         assert!(

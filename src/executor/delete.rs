@@ -327,35 +327,7 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
         };
         return (Vec::new(), spent.into_iter().map(frozen).collect());
     }
-    let intents: Vec<(Claimed, Intent)> = spent
-        .iter()
-        .map(|job| {
-            (
-                job.claimed.clone(),
-                Intent {
-                    before: Some(job.object),
-                    new: None,
-                },
-            )
-        })
-        .collect();
-    let written = gear.ledger.write(move |tx| {
-        let mut refused = Vec::new();
-        for (job, intent) in &intents {
-            match tx.executing(job, intent) {
-                Ok(()) => {}
-                Err(
-                    error @ (LedgerError::LostLease { .. }
-                    | LedgerError::Stopped(_)
-                    | LedgerError::Denied { .. }),
-                ) => {
-                    refused.push((job.seq, error));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(refused)
-    });
+    let written = write_intents(gear, &spent);
     let mut finished = Vec::new();
     let refused = match written {
         Ok(refused) => refused,
@@ -386,4 +358,33 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
         }
     }
     (sending, finished)
+}
+
+/// Jobs whose intent a guard refused, with the reason; the others are EXECUTING.
+type Refused = Vec<(i64, LedgerError)>;
+
+fn write_intents(gear: &Gear, spent: &[Prepared]) -> Result<Refused, WriteError<LedgerError>> {
+    let intent_of = |job: &Prepared| Intent {
+        before: Some(job.object),
+        new: None,
+    };
+    let intents: Vec<(Claimed, Intent)> = spent
+        .iter()
+        .map(|job| (job.claimed.clone(), intent_of(job)))
+        .collect();
+    gear.ledger.write(move |tx| {
+        let mut refused = Vec::new();
+        for (job, intent) in &intents {
+            match tx.executing(job, intent) {
+                Ok(()) => {}
+                Err(
+                    error @ (LedgerError::LostLease { .. }
+                    | LedgerError::Stopped(_)
+                    | LedgerError::Denied { .. }),
+                ) => refused.push((job.seq, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(refused)
+    })
 }

@@ -69,11 +69,12 @@ pub fn run(gear: &Gear, mut intake: Intake) {
             gear.conditions.intake_failed("disk", &troubles.join("; "));
             wait.min(FAULT_MS.0)
         };
-        if wait > 0 && !gear.is_stopping() {
-            if let Err(error) = intake.wait(Duration::from_millis(wait)) {
-                tracing::error!(%error, "the directories cannot be watched; they are listed again and again");
-                wait_quietly(gear, FAULT_MS.0);
-            }
+        if wait > 0
+            && !gear.is_stopping()
+            && let Err(error) = intake.wait(Duration::from_millis(wait))
+        {
+            tracing::error!(%error, "the directories cannot be watched; they are listed again and again");
+            wait_quietly(gear, FAULT_MS.0);
         }
     }
 }
@@ -343,8 +344,7 @@ fn take(tx: &mut Tx<'_>, one: &Judged, ground: &Ground) -> Result<(), LedgerErro
                 tx.receive_withdrawal(
                     one.uid,
                     *digest,
-                    payload.approval_id,
-                    payload.withdrawn_at.as_str(),
+                    payload,
                     principal,
                     &ground.rules,
                     &ground.settings,

@@ -30,10 +30,10 @@ pub fn tidy(gear: &Gear) -> Result<(), StorageFault> {
         let Ok(Some(guard)) = gear.fence.try_lock(&path) else {
             continue;
         };
-        if gear.ledger.fence_holder(path.as_str())?.is_none() {
-            if let Err(fault) = gear.fence.remove(std::slice::from_ref(&path)) {
-                tracing::warn!(%fault, "a free path stays published for now");
-            }
+        if gear.ledger.fence_holder(path.as_str())?.is_none()
+            && let Err(fault) = gear.fence.remove(std::slice::from_ref(&path))
+        {
+            tracing::warn!(%fault, "a free path stays published for now");
         }
         drop(guard);
     }

@@ -102,7 +102,7 @@ fn sweep(gear: &Gear) -> Result<(), StorageFault> {
         quiet(gear.ledger.write(move |tx| tx.deny_overdue(wait_ms, SWEEP)))?;
         gear.changes.bump();
     }
-    if age_ms > 0 && gear.ledger.page(Some(State::Ready), None, 1)?.first().is_some() {
+    if age_ms > 0 && !gear.ledger.page(Some(State::Ready), None, 1)?.is_empty() {
         quiet(gear.ledger.write(move |tx| tx.expire_old(age_ms, SWEEP)))?;
         gear.changes.bump();
     }

@@ -148,10 +148,10 @@ impl List {
                 .map_err(|error| self.io(&error.into()))?;
             // Somebody may have put another file in its place while we waited.
             let (ours, there) = (file.metadata(), std::fs::symlink_metadata(&self.path));
-            if let (Ok(ours), Ok(there)) = (ours, there) {
-                if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
-                    return Ok(Held(file));
-                }
+            if let (Ok(ours), Ok(there)) = (ours, there)
+                && (ours.dev(), ours.ino()) == (there.dev(), there.ino())
+            {
+                return Ok(Held(file));
             }
         }
         Err(FenceFault::malformed(

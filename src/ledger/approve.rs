@@ -9,9 +9,9 @@ use super::jobs::JobRow;
 use super::tx::Tx;
 use super::{control, rows_approvals as sql, rows_jobs};
 use crate::approval::matching::compare;
-use crate::approval::{ApprovalPayload, Payload};
+use crate::approval::{ApprovalPayload, Payload, WithdrawalPayload};
 use crate::job::document::{DeleteJob, DocumentRules, Job};
-use crate::job::{ApprovalId, Code, Refusal, Sha256, State};
+use crate::job::{Code, Refusal, Sha256, State};
 use rusqlite::{OptionalExtension, params};
 
 /// One signature as stored.
@@ -190,13 +190,13 @@ impl Tx<'_> {
         &mut self,
         uid: u32,
         digest: Sha256,
-        approval_id: ApprovalId,
-        withdrawn_at: &str,
+        withdrawal: &WithdrawalPayload,
         principal: &str,
         rules: &DocumentRules,
         settings: &super::admit::AdmitSettings,
     ) -> Result<(), LedgerError> {
-        let id = approval_id.to_string();
+        let id = withdrawal.approval_id.to_string();
+        let withdrawn_at = withdrawal.withdrawn_at.as_str();
         self.db
             .prepare_cached(sql::WITHDRAWAL)?
             .execute(params![id, withdrawn_at, principal, self.now.0])?;
@@ -313,10 +313,10 @@ impl Tx<'_> {
     }
 
     fn deny(&mut self, seq: i64, detail: &str) -> Result<(), LedgerError> {
-        if let Some(row) = self.job_by_seq(seq)? {
-            if row.state == State::Ready.as_str() {
-                self.settle_ready(&row, State::Rejected, Code::DeleteDenied, Some(detail), None)?;
-            }
+        if let Some(row) = self.job_by_seq(seq)?
+            && row.state == State::Ready.as_str()
+        {
+            self.settle_ready(&row, State::Rejected, Code::DeleteDenied, Some(detail), None)?;
         }
         Ok(())
     }

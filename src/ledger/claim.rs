@@ -236,8 +236,18 @@ impl Tx<'_> {
                 (CrashPolicy::NeverRepeat, state) => {
                     let detail = match state {
                         State::Executing => "worker_died",
-                        _ if spent(&row.job_id) => "spent_not_sent",
-                        _ => "not_started",
+                        State::Ready
+                        | State::Claimed
+                        | State::Succeeded
+                        | State::Failed
+                        | State::Rejected
+                        | State::OutcomeUnknown => {
+                            if spent(&row.job_id) {
+                                "spent_not_sent"
+                            } else {
+                                "not_started"
+                            }
+                        }
                     };
                     let settlement = Settlement::unknown(detail);
                     self.settle_row(&row, token, state, &settlement)?;

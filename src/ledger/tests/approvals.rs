@@ -177,19 +177,12 @@ fn m_t_a_withdrawn_approval_is_never_reserved_whenever_the_withdrawal_came() {
         let document = delete("a.md");
         let payload = draft(&delete_job(&bench, &document));
         let withdraw = || {
-            let id = payload.approval_id;
+            let withdrawal =
+                crate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap();
             bench
                 .ledger
                 .write(move |tx| {
-                    tx.receive_withdrawal(
-                        UID,
-                        hash(3),
-                        id,
-                        "2026-12-01T00:00:00Z",
-                        "ada",
-                        &rules(),
-                        &settings(),
-                    )
+                    tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings())
                 })
                 .unwrap();
         };
