@@ -37,11 +37,22 @@ impl Source {
         let lines: Vec<&str> = self.text.lines().collect();
         let inline = |at: &usize| {
             lines[*at].trim() == "#[cfg(test)]"
-                && lines.get(at + 1).is_some_and(|next| next.starts_with("mod ") && next.ends_with('{'))
+                && lines
+                    .get(at + 1)
+                    .is_some_and(|next| next.starts_with("mod ") && next.ends_with('{'))
         };
-        let end = if self.is_test() { 0 } else { (0..lines.len()).find(inline).unwrap_or(lines.len()) };
-        let kept: Vec<(usize, &str)> = lines[..end].iter().enumerate().map(|(at, line)| (at + 1, *line)).collect();
-        kept.into_iter().filter(|(_, line)| !line.trim_start().starts_with("//"))
+        let end = if self.is_test() {
+            0
+        } else {
+            (0..lines.len()).find(inline).unwrap_or(lines.len())
+        };
+        let kept: Vec<(usize, &str)> = lines[..end]
+            .iter()
+            .enumerate()
+            .map(|(at, line)| (at + 1, *line))
+            .collect();
+        kept.into_iter()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
 }
 
@@ -66,8 +77,15 @@ fn gather(dir: &Path, found: &mut Vec<Source>) {
         if path.is_dir() {
             gather(&path, found);
         } else if path.extension().is_some_and(|ext| ext == "rs") {
-            let name = path.strip_prefix(root()).expect("below the root").display().to_string();
-            found.push(Source { path: name, text: fs::read_to_string(&path).expect("text") });
+            let name = path
+                .strip_prefix(root())
+                .expect("below the root")
+                .display()
+                .to_string();
+            found.push(Source {
+                path: name,
+                text: fs::read_to_string(&path).expect("text"),
+            });
         }
     }
 }
@@ -81,11 +99,18 @@ pub(crate) fn none(what: &str, faults: &[String]) {
 fn every_file_says_at_its_head_what_it_is_and_what_is_not_here() {
     let mut faults = Vec::new();
     for file in sources(&["src", "tests"]) {
-        let head: String = file.text.lines().take_while(|line| line.starts_with("//!")).collect();
+        let head: String = file
+            .text
+            .lines()
+            .take_while(|line| line.starts_with("//!"))
+            .collect();
         if head.is_empty() {
             faults.push(format!("{}: begins without a `//!` header", file.path));
         } else if !file.is_test() && !head.contains("Not here") {
-            faults.push(format!("{}: its header does not say what is \"Not here:\"", file.path));
+            faults.push(format!(
+                "{}: its header does not say what is \"Not here:\"",
+                file.path
+            ));
         }
     }
     none("headers", &faults);
@@ -95,7 +120,10 @@ fn every_file_says_at_its_head_what_it_is_and_what_is_not_here() {
 fn no_file_is_long() {
     let mut faults = Vec::new();
     for file in sources(&["src", "tests"]) {
-        let (lines, most) = (file.text.lines().count(), if file.is_test() { TEST_LINES_MAX } else { LINES_MAX });
+        let (lines, most) = (
+            file.text.lines().count(),
+            if file.is_test() { TEST_LINES_MAX } else { LINES_MAX },
+        );
         if lines > most {
             faults.push(format!("{}: {lines} lines, at most {most}", file.path));
         }
@@ -105,7 +133,15 @@ fn no_file_is_long() {
 
 #[test]
 fn nothing_panics_outside_tests() {
-    let words = [".unwrap()", ".unwrap_err()", ".expect(", "panic!(", "unreachable!(", "todo!(", "unimplemented!("];
+    let words = [
+        ".unwrap()",
+        ".unwrap_err()",
+        ".expect(",
+        "panic!(",
+        "unreachable!(",
+        "todo!(",
+        "unimplemented!(",
+    ];
     let mut faults = Vec::new();
     for file in sources(&["src"]) {
         for (number, line) in file.program() {
@@ -119,10 +155,16 @@ fn nothing_panics_outside_tests() {
 
 #[test]
 fn no_room_is_a_bag() {
-    let bags = ["utils", "util", "common", "helpers", "helper", "types", "models", "misc"];
+    let bags = [
+        "utils", "util", "common", "helpers", "helper", "types", "models", "misc",
+    ];
     let mut faults = Vec::new();
     for file in sources(&["src", "tests"]) {
-        if file.path.split('/').any(|part| bags.contains(&part.trim_end_matches(".rs"))) {
+        if file
+            .path
+            .split('/')
+            .any(|part| bags.contains(&part.trim_end_matches(".rs")))
+        {
             faults.push(file.path);
         }
     }
@@ -132,14 +174,39 @@ fn no_room_is_a_bag() {
 /// A filter that keeps all or nothing would make the rules above blind.
 #[test]
 fn the_reader_of_sources_tells_program_from_tests() {
-    let text = "a();\n// b();\n#[cfg(test)]\nuse c;\n#[cfg(test)]\nmod tests {\n    d.unwrap();\n}\n".to_owned();
-    let file = Source { path: "src/x.rs".to_owned(), text: text.clone() };
+    let text =
+        "a();\n// b();\n#[cfg(test)]\nuse c;\n#[cfg(test)]\nmod tests {\n    d.unwrap();\n}\n".to_owned();
+    let file = Source {
+        path: "src/x.rs".to_owned(),
+        text: text.clone(),
+    };
     let seen: Vec<(usize, &str)> = file.program().collect();
     assert_eq!(seen, [(1, "a();"), (3, "#[cfg(test)]"), (4, "use c;")]);
-    for path in ["src/x/tests.rs", "src/x/y_test.rs", "src/x/tests_y.rs", "tests/it/z.rs", "src/x/tests/w.rs"] {
-        assert_eq!(Source { path: path.to_owned(), text: text.clone() }.program().count(), 0, "{path}");
+    for path in [
+        "src/x/tests.rs",
+        "src/x/y_test.rs",
+        "src/x/tests_y.rs",
+        "tests/it/z.rs",
+        "src/x/tests/w.rs",
+    ] {
+        assert_eq!(
+            Source {
+                path: path.to_owned(),
+                text: text.clone()
+            }
+            .program()
+            .count(),
+            0,
+            "{path}"
+        );
     }
-    assert!(!Source { path: "src/attest.rs".to_owned(), text }.is_test());
+    assert!(
+        !Source {
+            path: "src/attest.rs".to_owned(),
+            text
+        }
+        .is_test()
+    );
 }
 
 #[test]
@@ -157,7 +224,10 @@ fn migrations_are_numbered_without_a_gap_and_each_is_in_the_program() {
         let words: Vec<&str> = name.trim_end_matches(".sql").split('_').collect();
         let plain = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
         if words[0] != format!("{:04}", at + 1) || words.len() < 3 || !words[1..].iter().all(plain) {
-            faults.push(format!("schema/{name}: its name is not {:04}_verb_noun.sql", at + 1));
+            faults.push(format!(
+                "schema/{name}: its name is not {:04}_verb_noun.sql",
+                at + 1
+            ));
         }
         if !program.contains(name.as_str()) {
             faults.push(format!("schema/{name}: not in the program"));
@@ -176,7 +246,10 @@ fn statements_of_the_ledger_stand_in_its_rows() {
             continue;
         }
         for (number, line) in file.program() {
-            if ["\"SELECT ", "\"INSERT ", "\"UPDATE ", "\"DELETE FROM", "\"WITH "].iter().any(|word| line.contains(word)) {
+            if ["\"SELECT ", "\"INSERT ", "\"UPDATE ", "\"DELETE FROM", "\"WITH "]
+                .iter()
+                .any(|word| line.contains(word))
+            {
                 faults.push(format!("{}:{number}: {}", file.path, line.trim()));
             }
         }
@@ -189,7 +262,8 @@ fn the_readme_names_only_what_is_there() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
     let mut faults = Vec::new();
     for word in readme.split('`').skip(1).step_by(2) {
-        let is_place = word.ends_with('/') || (word.contains('.') && !word.contains(' ')) || word.starts_with("src/");
+        let is_place =
+            word.ends_with('/') || (word.contains('.') && !word.contains(' ')) || word.starts_with("src/");
         let is_here = root().join(word).exists();
         let is_elsewhere = word.starts_with('/') || word.starts_with("notes/");
         if is_place && !is_here && !is_elsewhere {

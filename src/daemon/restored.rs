@@ -14,15 +14,22 @@ use std::path::Path;
 ///
 /// # Errors
 /// What could not be read, as a sentence.
-pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_dir: &Path) -> Result<(), String> {
+pub fn judge(
+    ledger: &Ledger,
+    epochs: &Epochs,
+    spent: Option<&SpentLog>,
+    state_dir: &Path,
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let file = epochs.read().map_err(|error| text(&error))?;
     let head = ledger.head().map_err(|error| text(&error))?;
-    let database_epoch = ledger.read(crate::ledger::control::epoch).map_err(|error| text(&error))?;
+    let database_epoch = ledger
+        .read(crate::ledger::control::epoch)
+        .map_err(|error| text(&error))?;
     let hash_at_epoch_seq = match file {
-        Some(record) if record.audit_seq > 0 => {
-            ledger.audit_hash(i64::try_from(record.audit_seq).unwrap_or(i64::MAX)).map_err(|error| text(&error))?
-        }
+        Some(record) if record.audit_seq > 0 => ledger
+            .audit_hash(i64::try_from(record.audit_seq).unwrap_or(i64::MAX))
+            .map_err(|error| text(&error))?,
         Some(_) | None => Some(Sha256([0; 32])),
     };
     let facts = RestoreFacts {
@@ -40,14 +47,23 @@ pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_d
         .unwrap_or(0);
     let mut entries = 0u64;
     let verdict = {
-        let facts_of = spent.map(SpentLog::entries).transpose().map_err(|error| text(&error))?;
+        let facts_of = spent
+            .map(SpentLog::entries)
+            .transpose()
+            .map_err(|error| text(&error))?;
         let list = facts_of.into_iter().flatten().map(|entry| {
             let entry = entry.map_err(|error| text(&error))?;
             entries += 1;
             if entries <= acknowledged {
-                return Ok(SpentFact { job_id: entry.job_id, known: Known::Acknowledged });
+                return Ok(SpentFact {
+                    job_id: entry.job_id,
+                    known: Known::Acknowledged,
+                });
             }
-            known(ledger, &entry, state_dir).map(|known| SpentFact { job_id: entry.job_id, known })
+            known(ledger, &entry, state_dir).map(|known| SpentFact {
+                job_id: entry.job_id,
+                known,
+            })
         });
         judge_restore(&facts, list)?
     };
@@ -55,7 +71,10 @@ pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_d
         Verdict::Fresh | Verdict::Clean => Ok(()),
         Verdict::Crash { spent } => {
             if !spent.is_empty() {
-                tracing::warn!(jobs = spent.len(), "a worker died after spending approvals; their jobs are OUTCOME_UNKNOWN");
+                tracing::warn!(
+                    jobs = spent.len(),
+                    "a worker died after spending approvals; their jobs are OUTCOME_UNKNOWN"
+                );
             }
             Ok(())
         }
@@ -64,7 +83,11 @@ pub fn judge(ledger: &Ledger, epochs: &Epochs, spent: Option<&SpentLog>, state_d
             let epoch = i64::try_from(highest).unwrap_or(i64::MAX - 1) + 1;
             let total = count(spent)?;
             let why = reason.to_string();
-            tracing::error!(epoch, why, "the database is an older copy or another one: the role starts paused, approvals from before are void");
+            tracing::error!(
+                epoch,
+                why,
+                "the database is an older copy or another one: the role starts paused, approvals from before are void"
+            );
             ledger
                 .write(move |tx| {
                     tx.begin_epoch(epoch, &why)?;
@@ -101,5 +124,11 @@ fn known(ledger: &Ledger, entry: &SpentEntry, state_dir: &Path) -> Result<Known,
         .as_deref()
         .and_then(crate::job::Uuid4::parse)
         .is_some_and(|worker| crate::workers::is_alive(state_dir, worker).unwrap_or(true));
-    Ok(Known::LastOpen(if alive && row.lease_boot_id.as_deref() == Some(&ledger.clock().boot_id()) { Holder::Alive } else { Holder::Dead }))
+    Ok(Known::LastOpen(
+        if alive && row.lease_boot_id.as_deref() == Some(&ledger.clock().boot_id()) {
+            Holder::Alive
+        } else {
+            Holder::Dead
+        },
+    ))
 }

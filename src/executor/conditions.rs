@@ -13,7 +13,10 @@ use std::time::Duration;
 pub const STALE_MS: i64 = 120_000;
 
 /// Between two looks at something that is down.
-const DELAYS: Delays = Delays { first: Duration::from_millis(500), longest: Duration::from_secs(60) };
+const DELAYS: Delays = Delays {
+    first: Duration::from_millis(500),
+    longest: Duration::from_secs(60),
+};
 
 /// A thing outside that is down.
 #[derive(Debug)]
@@ -31,7 +34,10 @@ struct Outside {
 
 impl Outside {
     fn new() -> Outside {
-        Outside { breaker: Breaker::new(DELAYS), down: None }
+        Outside {
+            breaker: Breaker::new(DELAYS),
+            down: None,
+        }
     }
 }
 
@@ -87,7 +93,10 @@ impl Conditions {
             frozen_file: false,
             last_pass: clock.boot(),
         };
-        Conditions { clock, state: Mutex::new(state) }
+        Conditions {
+            clock,
+            state: Mutex::new(state),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -108,9 +117,16 @@ impl Conditions {
         }
         outside.breaker.failed(boot);
         if outside.down.is_none() {
-            tracing::warn!(?side, why, "unavailable; nothing is sent, attempts are given back, it is tried again");
+            tracing::warn!(
+                ?side,
+                why,
+                "unavailable; nothing is sent, attempts are given back, it is tried again"
+            );
         }
-        outside.down.get_or_insert(Down { since: wall, why: why.to_owned() });
+        outside.down.get_or_insert(Down {
+            since: wall,
+            why: why.to_owned(),
+        });
     }
 
     /// An outside thing answered.
@@ -134,7 +150,9 @@ impl Conditions {
             Side::Source => &mut state.source,
             Side::Target => &mut state.target,
         };
-        outside.breaker.hold(boot, Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0)));
+        outside
+            .breaker
+            .hold(boot, Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0)));
     }
 
     /// Milliseconds until claiming makes sense again; `None`: now.
@@ -144,8 +162,12 @@ impl Conditions {
         if state.credential.is_some() {
             return Some(i64::MAX);
         }
-        let waits = [&state.source, &state.target].into_iter().filter_map(|outside| outside.breaker.wait(boot));
-        waits.max().map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).max(1))
+        let waits = [&state.source, &state.target]
+            .into_iter()
+            .filter_map(|outside| outside.breaker.wait(boot));
+        waits
+            .max()
+            .map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).max(1))
     }
 
     /// The target said that our credential is not good, or there is none: claiming stops.
@@ -153,9 +175,15 @@ impl Conditions {
         let since = self.clock.wall();
         let mut state = self.state();
         if state.credential.is_none() {
-            tracing::error!(why, "credential missing or refused; claiming stops until it changes or an operator resumes");
+            tracing::error!(
+                why,
+                "credential missing or refused; claiming stops until it changes or an operator resumes"
+            );
         }
-        state.credential.get_or_insert(Down { since, why: why.to_owned() });
+        state.credential.get_or_insert(Down {
+            since,
+            why: why.to_owned(),
+        });
     }
 
     /// The credential changed, or an operator resumed.
@@ -184,7 +212,11 @@ impl Conditions {
         let now = self.clock.wall();
         let mut state = self.state();
         if state.intake.as_ref().is_none_or(|(_, old, _)| old != why) {
-            tracing::error!(why, reason, "nothing is taken in until this is over; the files stay where they are");
+            tracing::error!(
+                why,
+                reason,
+                "nothing is taken in until this is over; the files stay where they are"
+            );
             state.intake = Some((reason, why.to_owned(), now));
         }
     }
@@ -208,7 +240,9 @@ impl Conditions {
         let now = self.clock.wall();
         let mut state = self.state();
         if low && state.disk_low.is_none() {
-            tracing::error!("the disk has less free space than limits.disk_free_bytes_min; nothing is taken in or claimed until there is more");
+            tracing::error!(
+                "the disk has less free space than limits.disk_free_bytes_min; nothing is taken in or claimed until there is more"
+            );
         }
         state.disk_low = low.then(|| state.disk_low.unwrap_or(now));
     }
@@ -217,7 +251,9 @@ impl Conditions {
     pub fn clock_behind(&self, behind: bool) {
         let mut state = self.state();
         if behind && !state.clock_behind {
-            tracing::error!("the wall clock is behind the highest time seen; no DELETE is claimed until `lockgate clock accept`");
+            tracing::error!(
+                "the wall clock is behind the highest time seen; no DELETE is claimed until `lockgate clock accept`"
+            );
         }
         state.clock_behind = behind;
     }
@@ -249,16 +285,27 @@ impl Conditions {
         let state = self.state();
         let mut list = Vec::new();
         for (reason, text, since) in [&state.storage, &state.intake].into_iter().flatten() {
-            list.push(Condition { reason, text: format!("{text} (since {})", crate::job::time::format_utc(*since)) });
+            list.push(Condition {
+                reason,
+                text: format!("{text} (since {})", crate::job::time::format_utc(*since)),
+            });
         }
         if let Some(since) = state.disk_low {
             let since = crate::job::time::format_utc(since);
-            let text = format!("less free space than limits.disk_free_bytes_min (since {since}); make room, work goes on by itself");
+            let text = format!(
+                "less free space than limits.disk_free_bytes_min (since {since}); make room, work goes on by itself"
+            );
             list.push(Condition { reason: "disk", text });
         }
         if boot.0 - state.last_pass.0 > STALE_MS {
-            let text = format!("no pass of the work loop for {} s", (boot.0 - state.last_pass.0) / 1000);
-            list.push(Condition { reason: "dispatcher-stale", text });
+            let text = format!(
+                "no pass of the work loop for {} s",
+                (boot.0 - state.last_pass.0) / 1000
+            );
+            list.push(Condition {
+                reason: "dispatcher-stale",
+                text,
+            });
         }
         let downs = [
             ("credential", &state.credential),
@@ -268,12 +315,20 @@ impl Conditions {
         for (reason, down) in downs {
             if let Some(down) = down {
                 let since = crate::job::time::format_utc(down.since);
-                list.push(Condition { reason, text: format!("{} (since {since})", down.why) });
+                list.push(Condition {
+                    reason,
+                    text: format!("{} (since {since})", down.why),
+                });
             }
         }
         if state.clock_behind {
-            let text = "the wall clock is behind the highest time seen; set it right, or `lockgate clock accept`".to_owned();
-            list.push(Condition { reason: "clock", text });
+            let text =
+                "the wall clock is behind the highest time seen; set it right, or `lockgate clock accept`"
+                    .to_owned();
+            list.push(Condition {
+                reason: "clock",
+                text,
+            });
         }
         list
     }

@@ -36,8 +36,8 @@ use crate::sqlite::StorageFault;
 use crate::target::Vault;
 use crate::workers::{DeathWatch, WorkerLock};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Numbers and rules of the loops, from the configuration.
 #[derive(Debug, Clone)]
@@ -171,7 +171,11 @@ impl Gear {
     }
     /// Who claims.
     pub fn claimer(&self) -> Claimer {
-        Claimer { worker: self.worker.id(), lease_ms: leases::LEASE_MS, rules: self.rules() }
+        Claimer {
+            worker: self.worker.id(),
+            lease_ms: leases::LEASE_MS,
+            rules: self.rules(),
+        }
     }
     /// Admission's settings.
     pub fn admit_settings(&self) -> AdmitSettings {
@@ -186,7 +190,10 @@ impl Gear {
     }
     /// Looks at the kill switch now; unreadable counts as frozen.
     pub fn is_frozen_by_file(&self) -> bool {
-        let present = self.frozen_file().symlink_metadata().map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true);
+        let present = self
+            .frozen_file()
+            .symlink_metadata()
+            .map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true);
         self.conditions.frozen_file(present);
         present
     }

@@ -6,11 +6,11 @@
 use super::conditions::Side;
 use super::{Gear, delete, holders, probe, published, save};
 use crate::job::Role;
+use crate::job::State;
 use crate::ledger::claim::ClaimBatch;
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Settlement};
 use crate::ledger::{LedgerError, control};
-use crate::job::State;
 use crate::sqlite::{StorageFault, WriteError};
 
 /// Longest wait with nothing due, ms: half of what health allows.
@@ -132,9 +132,13 @@ fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
 /// Whether the wall clock is behind the highest time that the ledger or spent.log has seen; health says so.
 fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
     let now = gear.clock.wall();
-    let high = gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
+    let high = gear
+        .spent
+        .as_ref()
+        .and_then(crate::spent::SpentLog::highest_wall_ms);
     let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
-        || high.is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
+        || high
+            .is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
     gear.conditions.clock_behind(behind);
     Ok(behind)
 }
@@ -142,7 +146,9 @@ fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
 /// Whether an operator accepted the clock after spent.log saw that time.
 fn accepted_since(gear: &Gear, high_ms: i64) -> bool {
     let accepted = gear.ledger.kept("clock_accepted_over_ms").ok().flatten();
-    accepted.and_then(|text| text.parse::<i64>().ok()).is_some_and(|over| over >= high_ms)
+    accepted
+        .and_then(|text| text.parse::<i64>().ok())
+        .is_some_and(|over| over >= high_ms)
 }
 
 fn claim(gear: &Gear) -> Result<ClaimBatch, StorageFault> {
@@ -226,11 +232,7 @@ pub fn settle_all(gear: &Gear, settlements: Vec<(Claimed, State, Settlement)>) -
     }
 }
 
-fn done(
-    gear: &Gear,
-    batch: &[(Claimed, State, Settlement)],
-    lost: &[i64],
-) -> Vec<(Claimed, Settlement)> {
+fn done(gear: &Gear, batch: &[(Claimed, State, Settlement)], lost: &[i64]) -> Vec<(Claimed, Settlement)> {
     let mut settled = Vec::with_capacity(batch.len());
     for (job, _, settlement) in batch {
         gear.leases.drop_one(job.seq);

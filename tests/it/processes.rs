@@ -29,18 +29,25 @@ fn approved_delete(site: &Site, path: &str, commit: &CommitId, text: &str) -> Va
 
 fn spent_lines(site: &Site, job: &Value) -> usize {
     let log = std::fs::read_to_string(site.dir().join("state/delete/spent.log")).unwrap_or_default();
-    log.lines().filter(|line| line.contains(job["approval_id"].as_str().unwrap())).count()
+    log.lines()
+        .filter(|line| line.contains(job["approval_id"].as_str().unwrap()))
+        .count()
 }
 
 fn audit_is_sound(site: &Site, role: Role) {
-    let report = lockgate::ledger::verify::verify_file(&site.dir().join(format!("state/{role}/inbox.db")), None).unwrap();
+    let report =
+        lockgate::ledger::verify::verify_file(&site.dir().join(format!("state/{role}/inbox.db")), None)
+            .unwrap();
     assert_eq!(report.findings, Vec::<String>::new());
 }
 
 #[test]
 fn t01_t02_two_roles_save_and_delete() {
     let (site, commit) = ready();
-    let (save, delete) = (Daemon::start(&site, Role::Save), Daemon::start(&site, Role::Delete));
+    let (save, delete) = (
+        Daemon::start(&site, Role::Save),
+        Daemon::start(&site, Role::Delete),
+    );
     let job = site.save_job("b.md", &commit, "more");
     site.drop_json(Role::Save, &job);
     let settled = save.wait_state(&job, &["SUCCEEDED"]);
@@ -56,12 +63,26 @@ fn t01_t02_two_roles_save_and_delete() {
 
 #[test]
 fn t24_f21_a_save_killed_at_each_step_is_done_exactly_once_in_the_end() {
-    for point in ["intake.read", "intake.committed", "save.published", "save.executing", "save.sent", "save.observed", "save.settled", "fence.written", "fence.published"] {
+    for point in [
+        "intake.read",
+        "intake.committed",
+        "save.published",
+        "save.executing",
+        "save.sent",
+        "save.observed",
+        "save.settled",
+        "fence.written",
+        "fence.published",
+    ] {
         let (site, commit) = ready();
         let job = site.save_job("a.md", &commit, "text");
         let mut daemon = Daemon::armed(&site, Role::Save, point);
         site.drop_json(Role::Save, &job);
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&daemon.wait_end()), Some(9), "{point} is reached");
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&daemon.wait_end()),
+            Some(9),
+            "{point} is reached"
+        );
         let daemon = Daemon::start(&site, Role::Save);
         if point == "save.executing" {
             // Nothing was sent: the look says so, and the next try comes after half a minute.
@@ -74,8 +95,15 @@ fn t24_f21_a_save_killed_at_each_step_is_done_exactly_once_in_the_end() {
         }
         daemon.wait_state(&job, &["SUCCEEDED"]);
         assert_eq!(site.in_vault("a.md").as_deref(), Some("text"), "{point}");
-        let left: Vec<_> = std::fs::read_dir(site.dir().join("vault")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 2, "{point}: the marker and the file, nothing else: {left:?}");
+        let left: Vec<_> = std::fs::read_dir(site.dir().join("vault"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(
+            left.len(),
+            2,
+            "{point}: the marker and the file, nothing else: {left:?}"
+        );
         drop(daemon);
         audit_is_sound(&site, Role::Save);
     }
@@ -97,7 +125,11 @@ fn t23_f20_f22_a18_a19_a_delete_killed_at_each_step_is_never_sent_twice_and_neve
         let (site, commit) = ready();
         let mut daemon = Daemon::armed(&site, Role::Delete, point);
         let job = approved_delete(&site, "a.md", &commit, "text");
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&daemon.wait_end()), Some(9), "{point} is reached");
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&daemon.wait_end()),
+            Some(9),
+            "{point} is reached"
+        );
         assert_eq!(spent_lines(&site, &job), usize::from(spent), "{point}");
         let gone = site.in_vault("a.md").is_none();
         let daemon = Daemon::start(&site, Role::Delete);
@@ -107,10 +139,17 @@ fn t23_f20_f22_a18_a19_a_delete_killed_at_each_step_is_never_sent_twice_and_neve
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(site.in_vault("a.md").is_none(), gone, "{point}");
         assert_eq!(spent_lines(&site, &job), usize::from(spent), "{point}");
-        assert_eq!(daemon.get("/v1/overview").1["flow"], "running", "{point}: a crash is not a restore");
+        assert_eq!(
+            daemon.get("/v1/overview").1["flow"],
+            "running",
+            "{point}: a crash is not a restore"
+        );
         if state == "OUTCOME_UNKNOWN" {
             let list = std::fs::read_to_string(site.dir().join("fence/unresolved.delete")).unwrap();
-            assert!(list.contains("+ /app/vault/a.md"), "{point}: the path is fenced across roles: {list}");
+            assert!(
+                list.contains("+ /app/vault/a.md"),
+                "{point}: the path is fenced across roles: {list}"
+            );
         }
         drop(daemon);
         audit_is_sound(&site, Role::Delete);
@@ -145,20 +184,35 @@ fn an_unknown_delete_is_resolved_by_a_person_who_is_told_to_check_first() {
     let (_, why) = daemon.get(&format!("/v1/jobs/{id}/why"));
     assert!(why.to_string().to_lowercase().contains("check first"), "{why}");
     assert!(!why.to_string().contains("try again"), "{why}");
-    let resolve = || daemon.post(&format!("/v1/jobs/{id}/resolve"), &json!({ "reason": "the file is gone", "outcome": "applied" }));
+    let resolve = || {
+        daemon.post(
+            &format!("/v1/jobs/{id}/resolve"),
+            &json!({ "reason": "the file is gone", "outcome": "applied" }),
+        )
+    };
     let end = Instant::now() + PATIENCE;
     let answer = loop {
         let (status, answer) = resolve();
         if status == 200 {
             break answer;
         }
-        assert!(answer.to_string().contains("heck first"), "too early says so: {answer}");
+        assert!(
+            answer.to_string().contains("heck first"),
+            "too early says so: {answer}"
+        );
         assert!(Instant::now() < end, "{answer}");
         std::thread::sleep(Duration::from_millis(100));
     };
-    assert_eq!((&answer["state"], &answer["code"]), (&json!("SUCCEEDED"), &json!("resolved_applied")), "{answer}");
+    assert_eq!(
+        (&answer["state"], &answer["code"]),
+        (&json!("SUCCEEDED"), &json!("resolved_applied")),
+        "{answer}"
+    );
     let list = std::fs::read_to_string(site.dir().join("fence/unresolved.delete")).unwrap();
-    assert!(list.trim_end().ends_with("- /app/vault/a.md") || !list.contains("a.md"), "{list}");
+    assert!(
+        list.trim_end().ends_with("- /app/vault/a.md") || !list.contains("a.md"),
+        "{list}"
+    );
 }
 
 #[test]
@@ -178,7 +232,13 @@ fn a_role_told_to_stop_settles_what_it_holds_and_exits_0() {
     assert!(started.elapsed() < Duration::from_secs(20));
     drop(daemon);
     let db = rusqlite::Connection::open(site.dir().join("state/save/inbox.db")).unwrap();
-    let held: i64 = db.query_row("SELECT count(*) FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING')", [], |row| row.get(0)).unwrap();
+    let held: i64 = db
+        .query_row(
+            "SELECT count(*) FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING')",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
     assert_eq!(held, 0, "nothing is left under a lease");
     drop(db);
     let daemon = Daemon::start(&site, Role::Save);
@@ -194,7 +254,11 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
     let site = Site::with(extra);
     let names: Vec<String> = (0..JOBS).map(|n| format!("n/{n:04}.md")).collect();
     let gone: Vec<String> = (0..JOBS).map(|n| format!("d/{n:04}.md")).collect();
-    let changes: Vec<(&str, Option<&str>)> = names.iter().chain(&gone).map(|name| (name.as_str(), Some(name.as_str()))).collect();
+    let changes: Vec<(&str, Option<&str>)> = names
+        .iter()
+        .chain(&gone)
+        .map(|name| (name.as_str(), Some(name.as_str())))
+        .collect();
     let commit = site.commit(&changes);
     let mut saves = Vec::new();
     let mut deletes = Vec::new();
@@ -210,7 +274,11 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
     }
     let lines: Vec<&str> = delete_lines.lines().collect();
     for (n, part) in lines.chunks(1000).enumerate() {
-        site.drop_file(Role::Delete, &format!("part-{n}.jsonl"), part.join("\n").as_bytes());
+        site.drop_file(
+            Role::Delete,
+            &format!("part-{n}.jsonl"),
+            part.join("\n").as_bytes(),
+        );
     }
     site.drop_file(Role::Save, "all.jsonl", save_lines.as_bytes());
     // All of them are admitted before the storm: a file on which a process died three times would go to quarantine.
@@ -219,7 +287,9 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
         site.role_on(role, clock).read_files();
         assert_eq!(count(&site, role, "1"), JOBS as i64);
     }
-    let mut processes: Vec<_> = (0..8).map(|n| (role_of(n), spawn(&site, role_of(n), ""))).collect();
+    let mut processes: Vec<_> = (0..8)
+        .map(|n| (role_of(n), spawn(&site, role_of(n), "")))
+        .collect();
     let mut dice = 0x9e37_79b9_u32;
     let end = Instant::now() + Duration::from_secs(120);
     let mut kills = 0;
@@ -252,7 +322,10 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
     for line in log.lines().filter(|line| !line.contains(" torn ")) {
         *spent.entry(line.split(' ').nth(1).unwrap()).or_default() += 1;
     }
-    assert!(spent.values().all(|times| *times == 1), "no approval is spent twice");
+    assert!(
+        spent.values().all(|times| *times == 1),
+        "no approval is spent twice"
+    );
     let states = states(&site);
     let mut unknown = 0;
     for (job, name) in deletes.iter().zip(&gone) {
@@ -263,7 +336,10 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
             _ => panic!("{job} is {state}"),
         }
         if site.in_vault(name).is_none() {
-            assert!(spent.contains_key(job["approval_id"].as_str().unwrap()), "nothing is deleted without a spent approval");
+            assert!(
+                spent.contains_key(job["approval_id"].as_str().unwrap()),
+                "nothing is deleted without a spent approval"
+            );
         }
     }
     assert!(kills >= 10, "only {kills} kills");
@@ -287,9 +363,14 @@ fn roll(dice: &mut u32) -> u32 {
 fn count(site: &Site, role: Role, which: &str) -> i64 {
     let path = site.dir().join(format!("state/{role}/inbox.db"));
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let Ok(db) = rusqlite::Connection::open_with_flags(path, flags) else { return -1 };
+    let Ok(db) = rusqlite::Connection::open_with_flags(path, flags) else {
+        return -1;
+    };
     drop(db.busy_timeout(Duration::from_secs(5)));
-    db.query_row(&format!("SELECT count(*) FROM jobs WHERE {which}"), [], |row| row.get(0)).unwrap_or(-1)
+    db.query_row(&format!("SELECT count(*) FROM jobs WHERE {which}"), [], |row| {
+        row.get(0)
+    })
+    .unwrap_or(-1)
 }
 
 fn unsettled(site: &Site, role: Role) -> i64 {
@@ -300,6 +381,8 @@ fn unsettled(site: &Site, role: Role) -> i64 {
 fn states(site: &Site) -> BTreeMap<String, String> {
     let db = rusqlite::Connection::open(site.dir().join("state/delete/inbox.db")).unwrap();
     let mut statement = db.prepare("SELECT job_id, state FROM jobs").unwrap();
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
     rows.collect::<Result<_, _>>().unwrap()
 }

@@ -8,7 +8,11 @@ use lockgate::job::Role;
 use serde_json::json;
 
 fn reason(rig: &Rig) -> String {
-    rig.gear.conditions.list().first().map_or_else(|| "ok".to_owned(), |condition| condition.reason.to_owned())
+    rig.gear
+        .conditions
+        .list()
+        .first()
+        .map_or_else(|| "ok".to_owned(), |condition| condition.reason.to_owned())
 }
 
 #[test]
@@ -33,7 +37,11 @@ fn f01_f02_a_locked_database_sends_nothing_and_recovers_by_itself() {
         rig.gear.storage_failed(&fault);
         assert_eq!(reason(&rig), "database", "{fault}");
         assert!(!rig.gear.is_stopping(), "it may come back");
-        let before = if role == Role::Save { None } else { Some("text".to_owned()) };
+        let before = if role == Role::Save {
+            None
+        } else {
+            Some("text".to_owned())
+        };
         assert_eq!(site.in_vault("a.md"), before, "{role}: nothing is sent");
         holder.execute_batch("ROLLBACK").unwrap();
         rig.settle();
@@ -52,7 +60,13 @@ fn f02_a_disk_without_room_takes_nothing_in_and_says_so() {
     rig.settle();
     assert_eq!(reason(&rig), "disk");
     assert!(rig.gear.ledger.job(id(&job)).unwrap().is_none());
-    assert_eq!(std::fs::read_dir(site.spool(Role::Save).join("drop")).unwrap().count(), 1, "the file stays");
+    assert_eq!(
+        std::fs::read_dir(site.spool(Role::Save).join("drop"))
+            .unwrap()
+            .count(),
+        1,
+        "the file stays"
+    );
 }
 
 #[test]
@@ -70,7 +84,10 @@ fn f01_a_full_file_system_loses_nothing_and_goes_on_when_there_is_room() {
     let daemon = Daemon::start(&site, Role::Save);
     let ballast = state.join("ballast");
     fill(&ballast);
-    let jobs: Vec<_> = names.iter().map(|name| site.save_job(name, &commit, "text")).collect();
+    let jobs: Vec<_> = names
+        .iter()
+        .map(|name| site.save_job(name, &commit, "text"))
+        .collect();
     let lines: Vec<String> = jobs.iter().map(ToString::to_string).collect();
     site.drop_file(Role::Save, "all.jsonl", lines.join("\n").as_bytes());
     wait_for(&daemon, |health| health["reason"] == "disk");
@@ -100,14 +117,23 @@ impl Tmpfs {
         if own_uid() != 0 {
             return None;
         }
-        let made = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(path).status();
-        made.is_ok_and(|status| status.success()).then(|| Tmpfs(path.to_path_buf()))
+        let made = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
+            .arg(path)
+            .status();
+        made.is_ok_and(|status| status.success())
+            .then(|| Tmpfs(path.to_path_buf()))
     }
 }
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        drop(std::process::Command::new("umount").arg("-l").arg(&self.0).status());
+        drop(
+            std::process::Command::new("umount")
+                .arg("-l")
+                .arg(&self.0)
+                .status(),
+        );
     }
 }
 
@@ -137,12 +163,18 @@ fn a_damaged_database_stops_the_role_with_advice_and_is_never_repaired() {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        assert!(std::time::Instant::now() < end, "the role goes on with a damaged database");
+        assert!(
+            std::time::Instant::now() < end,
+            "the role goes on with a damaged database"
+        );
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
     assert_eq!(status.code(), Some(78));
     let log = std::fs::read_to_string(site.dir().join("save.log")).unwrap();
-    assert!(log.contains("inbox.db") && log.contains("restore the last verified backup"), "{log}");
+    assert!(
+        log.contains("inbox.db") && log.contains("restore the last verified backup"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -150,7 +182,10 @@ fn a_drop_directory_that_is_gone_is_named_by_health_and_used_again_when_it_is_ba
     let site = Site::new();
     let commit = site.commit(&[("a.md", Some("text"))]);
     let daemon = Daemon::start(&site, Role::Save);
-    let (drop_dir, away) = (site.spool(Role::Save).join("drop"), site.spool(Role::Save).join("away"));
+    let (drop_dir, away) = (
+        site.spool(Role::Save).join("drop"),
+        site.spool(Role::Save).join("away"),
+    );
     std::fs::rename(&drop_dir, &away).unwrap();
     wait_for(&daemon, |health| health["reason"] == "disk");
     std::fs::rename(&away, &drop_dir).unwrap();
@@ -167,7 +202,11 @@ fn wait_for(daemon: &Daemon, is_so: impl Fn(&serde_json::Value) -> bool) {
         if is_so(&health) {
             return;
         }
-        assert!(std::time::Instant::now() < end, "{health} {}", daemon.get("/v1/overview").1);
+        assert!(
+            std::time::Instant::now() < end,
+            "{health} {}",
+            daemon.get("/v1/overview").1
+        );
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }

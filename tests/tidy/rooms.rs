@@ -76,7 +76,11 @@ fn words(text: &str) -> BTreeSet<&str> {
 }
 
 fn room(path: &str) -> &str {
-    path.trim_start_matches("src/").split('/').next().unwrap_or_default().trim_end_matches(".rs")
+    path.trim_start_matches("src/")
+        .split('/')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(".rs")
 }
 
 /// The rooms a file names: in `crate::room…`, or in `crate::{room…, room…}` over several lines.
@@ -93,7 +97,10 @@ fn imports(file: &Source, prefix: &str) -> Vec<(usize, String)> {
                     rest = list;
                     break;
                 }
-                let name: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                let name: String = after
+                    .chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                    .collect();
                 found.push((number, name));
                 rest = after;
             }
@@ -106,7 +113,12 @@ fn imports(file: &Source, prefix: &str) -> Vec<(usize, String)> {
                     _ => {}
                 }
                 if depth == 0 || (depth == 1 && letter == ',') {
-                    let name: String = text.trim().split([':', '{', ' ']).next().unwrap_or_default().to_owned();
+                    let name: String = text
+                        .trim()
+                        .split([':', '{', ' '])
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned();
                     found.push((number, name));
                     text.clear();
                     if depth == 0 {
@@ -130,7 +142,9 @@ fn imports_point_one_way() {
     for (room, may) in ROOMS {
         for one in words(may) {
             if !above.contains(one) {
-                faults.push(format!("the table: {room} imports {one}, which does not stand above it"));
+                faults.push(format!(
+                    "the table: {room} imports {one}, which does not stand above it"
+                ));
             }
         }
         above.insert(*room);
@@ -176,7 +190,10 @@ fn the_map_lists_the_rooms_in_the_order_of_the_table() {
     let modules = map.lines().filter(|line| line.starts_with("pub mod ")).count();
     assert_eq!(modules, ROOMS.len(), "every module is in the table");
     for (room, may) in ROOMS {
-        let line = map.lines().find(|line| line.starts_with(&format!("//! | [`{room}`] |"))).unwrap_or_default();
+        let line = map
+            .lines()
+            .find(|line| line.starts_with(&format!("//! | [`{room}`] |")))
+            .unwrap_or_default();
         let cell = line.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
         let shown: BTreeSet<&str> = cell.split_whitespace().filter(|word| *word != "—").collect();
         assert_eq!(shown, words(may), "src/lib.rs, the arrows of {room}");
@@ -209,7 +226,16 @@ fn outside_doors_have_one_keeper() {
 fn imports_are_read_in_every_form() {
     let text = "use crate::job::Role;\nuse crate::{durable, failpoint};\nuse crate::{\n    clock::{Clock, WallMs},\n    sqlite,\n};\n\
                 let a = crate::exit::Exit::Done(crate::fence::x());\n// crate::not::this\n";
-    let file = Source { path: "src/x.rs".to_owned(), text: text.to_owned() };
-    let names: Vec<String> = imports(&file, "crate::").into_iter().map(|(_, name)| name).collect();
-    assert_eq!(names, ["job", "durable", "failpoint", "clock", "sqlite", "exit", "fence"]);
+    let file = Source {
+        path: "src/x.rs".to_owned(),
+        text: text.to_owned(),
+    };
+    let names: Vec<String> = imports(&file, "crate::")
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect();
+    assert_eq!(
+        names,
+        ["job", "durable", "failpoint", "clock", "sqlite", "exit", "fence"]
+    );
 }

@@ -26,7 +26,10 @@ impl Daemon {
     /// `failpoint`: see src/failpoint.rs.
     pub fn armed(site: &Site, role: Role, failpoint: &str) -> Daemon {
         let admin = site.dir().join(format!("run/{role}/admin.sock"));
-        let daemon = Daemon { child: spawn(site, role, failpoint), admin };
+        let daemon = Daemon {
+            child: spawn(site, role, failpoint),
+            admin,
+        };
         daemon.wait_ready();
         daemon
     }
@@ -34,7 +37,11 @@ impl Daemon {
     fn wait_ready(&self) {
         let end = Instant::now() + PATIENCE;
         while get(&self.admin, "/v1/overview").is_none() {
-            assert!(Instant::now() < end, "the role does not answer on {}", self.admin.display());
+            assert!(
+                Instant::now() < end,
+                "the role does not answer on {}",
+                self.admin.display()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -73,7 +80,6 @@ impl Daemon {
         }
     }
 
-
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -90,9 +96,17 @@ impl Drop for Daemon {
 
 /// Starts `lockgate serve ROLE`; its log goes to DIR/ROLE.log.
 pub fn spawn(site: &Site, role: Role, failpoint: &str) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(site.dir().join(format!("{role}.log"))).unwrap();
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(site.dir().join(format!("{role}.log")))
+        .unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-    command.arg("--dir").arg(site.dir()).args(["serve", role.as_str()]).stdin(Stdio::null());
+    command
+        .arg("--dir")
+        .arg(site.dir())
+        .args(["serve", role.as_str()])
+        .stdin(Stdio::null());
     command.stdout(log.try_clone().unwrap()).stderr(log);
     if !failpoint.is_empty() {
         command.env("LOCKGATE_FAILPOINT", failpoint);
