@@ -273,3 +273,50 @@ fn the_readme_names_only_what_is_there() {
     none("README.md names what does not exist", &faults);
     assert!(readme.lines().count() < 160, "README.md is short");
 }
+
+/// Every test and every file that ARCHITECTURE.md leans on exists, and every dependency has its reason there.
+#[test]
+fn the_architecture_names_only_what_is_there() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let tests: String = sources(&["src", "tests"])
+        .into_iter()
+        .map(|file| file.text)
+        .collect();
+    let mut faults = Vec::new();
+    for word in page.split('`').skip(1).step_by(2) {
+        let is_file = word.starts_with("src/") || word.starts_with("tests/") || word.starts_with("schema/");
+        if is_file && !root().join(word).exists() {
+            faults.push(format!("no file {word}"));
+        }
+        let is_test = word.len() > 24
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if is_test && !tests.contains(&format!("fn {word}(")) {
+            faults.push(format!("no test {word}"));
+        }
+    }
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let listed = manifest
+        .split("[dependencies]")
+        .nth(1)
+        .and_then(|rest| rest.split("\n[profile").next())
+        .expect("dependencies");
+    for line in listed.lines() {
+        let name = line.split([' ', '=']).next().unwrap_or_default();
+        let is_named = page.lines().filter(|row| row.starts_with("| ")).any(|row| {
+            let cell = row
+                .trim_start_matches("| ")
+                .split(" |")
+                .next()
+                .unwrap_or_default();
+            cell.replace("(bundled)", "")
+                .split(',')
+                .any(|one| one.trim() == name)
+        });
+        if line.contains('=') && !line.starts_with('#') && name != "lockgate" && !is_named {
+            faults.push(format!("no reason for the crate {name}"));
+        }
+    }
+    none("ARCHITECTURE.md", &faults);
+}
