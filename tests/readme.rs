@@ -68,7 +68,7 @@ fn the_walk_in_the_readme_works_when_pasted() {
         up.starts_with("cargo build\n"),
         "the walk begins with the build:\n{up}"
     );
-    // Cargo built the programs already; `timeout` hands the signal on to it.
+    // Cargo built the programs already; `timeout` hands the signal on to `exec`ed `up`.
     let up = up
         .replace("cargo build\n", "")
         .replace("\nlockgate up", "\nexec lockgate up");

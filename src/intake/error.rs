@@ -1,4 +1,6 @@
-//! What can go wrong with a whole intake; what goes wrong with one file is a refusal or a [`super::Stuck`].
+//! What can go wrong with a whole intake.
+//!
+//! Not here: what goes wrong with one file; that is a refusal or a [`super::Stuck`].
 
 use std::io;
 use std::path::PathBuf;

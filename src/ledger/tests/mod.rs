@@ -82,7 +82,7 @@ impl Bench {
     pub(super) fn admit(&self, document: &Value) -> JobId {
         match self.admit_as(document, UID) {
             Admission::Admitted { .. } => self.id(document),
-            other => panic!("not admitted: {other:?}"),
+            other @ (Admission::Same { .. } | Admission::Refused(_)) => panic!("not admitted: {other:?}"),
         }
     }
 
