@@ -3,9 +3,7 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::too_many_lines,
     clippy::cast_possible_wrap,
