@@ -456,7 +456,7 @@ fn a01_a07_the_odd_ones_of_the_matrix_are_refused_by_a_whole_role() {
             "path_ambiguous",
         ),
         (
-            text.replace("/app/vault/a.md", "/app/vault/..%2fa.md"),
+            text.replace("/app/vault/a.md", "/app/vault/a%2f..%2fb.md"),
             "path_ambiguous",
         ),
         (
