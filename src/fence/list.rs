@@ -93,11 +93,8 @@ impl List {
             Err(error) => return Err(self.io(&error)),
         };
         let meta = file.metadata().map_err(|error| self.io(&error))?;
-        if !meta.is_file() || meta.nlink() != 1 {
-            return Err(FenceFault::malformed(
-                &self.path,
-                "it is not a regular file of its own",
-            ));
+        if !meta.is_file() {
+            return Err(FenceFault::malformed(&self.path, "it is not a regular file"));
         }
         Ok(file)
     }
