@@ -225,6 +225,7 @@ impl List {
     }
 
     pub(super) fn replace(&self, _held: &Held, paths: &[VaultPath]) -> Result<(), FenceFault> {
+        durable::sweep_unfinished(&self.path).map_err(|error| self.io(&error))?;
         self.rewrite(paths.iter().map(VaultPath::as_str))
     }
 
