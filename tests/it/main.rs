@@ -3,15 +3,14 @@
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::too_many_lines,
     clippy::cast_possible_wrap,
     reason = "a test stops at the first surprise, waits for real processes, and tells its story in one piece"
 )]
 
+mod adversary;
 mod deletes;
 mod processes;
 mod restores;
