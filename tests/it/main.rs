@@ -3,6 +3,8 @@
 #![expect(unreachable_pub, reason = "the shared part of the tests is public to the others")]
 
 mod deletes;
+mod durable;
+mod guards;
 mod processes;
 mod restores;
 mod saves;
