@@ -61,11 +61,16 @@ pub struct EpochFile {
 impl EpochFile {
     /// The file of a state directory.
     pub fn in_dir(state_dir: &Path) -> EpochFile {
-        EpochFile { path: state_dir.join("epoch") }
+        EpochFile {
+            path: state_dir.join("epoch"),
+        }
     }
 
     fn io(&self, error: &std::io::Error) -> EpochFault {
-        EpochFault::Io { path: self.path.clone(), why: error.to_string() }
+        EpochFault::Io {
+            path: self.path.clone(),
+            why: error.to_string(),
+        }
     }
 
     /// What it says; `None` if there is none.
@@ -74,15 +79,23 @@ impl EpochFile {
     /// [`EpochFault`].
     pub fn read(&self) -> Result<Option<EpochRecord>, EpochFault> {
         let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-        let file = match std::fs::File::options().read(true).custom_flags(flags).open(&self.path) {
+        let file = match std::fs::File::options()
+            .read(true)
+            .custom_flags(flags)
+            .open(&self.path)
+        {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io(&error)),
         };
         let mut bytes = Vec::new();
-        file.take(BYTES_MAX).read_to_end(&mut bytes).map_err(|error| self.io(&error))?;
+        file.take(BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.io(&error))?;
         let record = std::str::from_utf8(&bytes).ok().and_then(parse);
-        record.map(Some).ok_or_else(|| EpochFault::Malformed { path: self.path.clone() })
+        record.map(Some).ok_or_else(|| EpochFault::Malformed {
+            path: self.path.clone(),
+        })
     }
 
     /// Writes a record, synced, unless a later one stands there already (another worker of this role writes too).
@@ -91,17 +104,27 @@ impl EpochFile {
     /// [`EpochFault`]; the file is as before.
     pub fn advance(&self, record: EpochRecord) -> Result<(), EpochFault> {
         let lock = self.path.with_extension("lock");
-        let held = std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(&lock);
-        let held = held.map_err(|error| EpochFault::Io { path: lock.clone(), why: error.to_string() })?;
-        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).map_err(|error| self.io(&error.into()))?;
-        let later = self.read()?.is_some_and(|there| {
-            (there.epoch, there.audit_seq) >= (record.epoch, record.audit_seq)
-        });
+        let held = std::fs::File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&lock);
+        let held = held.map_err(|error| EpochFault::Io {
+            path: lock.clone(),
+            why: error.to_string(),
+        })?;
+        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive)
+            .map_err(|error| self.io(&error.into()))?;
+        let later = self
+            .read()?
+            .is_some_and(|there| (there.epoch, there.audit_seq) >= (record.epoch, record.audit_seq));
         if later {
             return Ok(());
         }
         drop(failpoint::reach("epoch.before"));
-        durable::write_file_atomically(&self.path, text(&record).as_bytes(), 0o600).map_err(|error| self.io(&error))
+        durable::write_file_atomically(&self.path, text(&record).as_bytes(), 0o600)
+            .map_err(|error| self.io(&error))
     }
 }
 
@@ -127,7 +150,11 @@ mod tests {
     use super::*;
 
     fn record(epoch: u64, audit_seq: u64) -> EpochRecord {
-        EpochRecord { epoch, audit_seq, head: Sha256([7; 32]) }
+        EpochRecord {
+            epoch,
+            audit_seq,
+            head: Sha256([7; 32]),
+        }
     }
 
     #[test]
@@ -135,9 +162,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = EpochFile::in_dir(dir.path());
         assert_eq!(file.read().unwrap(), None);
-        for (write, stands) in [((0, 5), (0, 5)), ((0, 3), (0, 5)), ((0, 9), (0, 9)), ((1, 2), (1, 2)), ((0, 99), (1, 2))] {
+        for (write, stands) in [
+            ((0, 5), (0, 5)),
+            ((0, 3), (0, 5)),
+            ((0, 9), (0, 9)),
+            ((1, 2), (1, 2)),
+            ((0, 99), (1, 2)),
+        ] {
             file.advance(record(write.0, write.1)).unwrap();
-            assert_eq!(file.read().unwrap(), Some(record(stands.0, stands.1)), "{write:?}");
+            assert_eq!(
+                file.read().unwrap(),
+                Some(record(stands.0, stands.1)),
+                "{write:?}"
+            );
         }
     }
 
@@ -151,7 +188,10 @@ mod tests {
         bad.push(format!("{} x\n", good.trim_end()));
         for text in bad {
             std::fs::write(dir.path().join("epoch"), &text).unwrap();
-            assert!(matches!(file.read(), Err(EpochFault::Malformed { .. })), "{text:?}");
+            assert!(
+                matches!(file.read(), Err(EpochFault::Malformed { .. })),
+                "{text:?}"
+            );
             assert!(file.advance(record(9, 9)).is_err());
             assert_eq!(std::fs::read_to_string(dir.path().join("epoch")).unwrap(), text);
         }

@@ -4,9 +4,9 @@
 
 use super::payload::ApprovalPayload;
 use crate::clock::WallMs;
+use crate::job::Nonce;
 use crate::job::document::DeleteJob;
 use crate::job::time::{Timestamp, format_utc};
-use crate::job::Nonce;
 
 /// How long a draft lasts where the rules do not say less, milliseconds.
 pub const DRAFT_LASTS_MS: i64 = 24 * 3600 * 1000;

@@ -207,7 +207,10 @@ impl Policy {
 
     /// How long an approval of this path may last at most, milliseconds; `None`: no rule says.
     pub fn longest_ms(&self, path: &VaultPath) -> Option<i64> {
-        self.matching(path).into_iter().filter_map(|rule| rule.max_age_ms).min()
+        self.matching(path)
+            .into_iter()
+            .filter_map(|rule| rule.max_age_ms)
+            .min()
     }
 
     /// Counts people, not signatures: distinct principals and distinct keys.

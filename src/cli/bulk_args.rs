@@ -84,6 +84,9 @@ pub(super) fn all(
         .map(|(role, answer)| (role.to_string(), answer.clone()))
         .collect();
     ctx.ui.show(&Value::Object(listed), || text(&answers))?;
+    if exit == Exit::Done && is_nothing(&answers) {
+        ctx.ui.say("there is no job in OUTCOME_UNKNOWN");
+    }
     if answers.iter().any(|(_, answer)| answer["more"] == json!(true)) {
         ctx.ui.say("there are more than one round takes: look at `lockgate jobs ROLE --state OUTCOME_UNKNOWN`, then once more");
     }
@@ -113,5 +116,15 @@ fn text(answers: &[(Role, Value)]) -> String {
             table.row(vec![role.to_string(), cell(one, "job_id"), "no".to_owned(), why]);
         }
     }
-    table.text()
+    if is_nothing(answers) {
+        String::new()
+    } else {
+        table.text()
+    }
+}
+
+fn is_nothing(answers: &[(Role, Value)]) -> bool {
+    answers
+        .iter()
+        .all(|(_, answer)| answer["done"] == json!([]) && answer["skipped"] == json!([]))
 }

@@ -4,9 +4,11 @@
 //! Not here: HTTP (http/), what an answer means (each verb).
 
 use super::Ctx;
+use super::table::cell;
 use super::ui::Format;
 use crate::config::Config;
 use crate::exit::Exit;
+use crate::http::Media;
 use crate::http::client::{Client, ClientFault};
 use crate::job::{JobId, Role, explain};
 use serde_json::{Value, json};
@@ -115,6 +117,23 @@ impl Ctx {
         ));
         Err(Exit::Failed)
     }
+}
+
+/// POST without a body: the JSON of a 2xx answer.
+pub(super) fn post_nothing(client: &mut Client, target: &str) -> Result<Value, ClientFault> {
+    let reply = client.post_raw(target, Media::Json, Vec::new())?;
+    let value: Value = serde_json::from_slice(&reply.body).unwrap_or(Value::Null);
+    if (200..300).contains(&reply.status) {
+        return Ok(value);
+    }
+    let error = &value["error"];
+    Err(ClientFault::Refused {
+        status: reply.status,
+        code: cell(error, "code"),
+        message: cell(error, "message"),
+        pointer: cell(error, "pointer"),
+        retry_after_s: reply.retry_after_s,
+    })
 }
 
 /// The status of contract 6 for a fault.

@@ -46,7 +46,7 @@ pub fn run(ctx: &Ctx, args: &CancelArgs) -> Ended {
         return Ok(Exit::Done);
     }
     let mut gateway = ctx.gateway(&config, QUICK)?;
-    let answer = match gateway.post(&format!("/v1/jobs/{job}/cancel"), &json!({})) {
+    let answer = match call::post_nothing(&mut gateway, &format!("/v1/jobs/{job}/cancel")) {
         Ok(answer) => answer,
         Err(fault) if fault.is_unreachable() => {
             ctx.ui

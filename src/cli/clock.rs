@@ -14,7 +14,7 @@ use crate::job::Role;
 pub enum ClockVerb {
     /// Take the present time for right, though a later one was seen
     #[command(
-        after_help = "Check first that the clock is right now: expired approvals could otherwise count again.\n\nExample:\n  date && lockgate clock accept --reason \"the clock had run ahead until 12:00\""
+        after_help = "Check first that the clock is right now: expired approvals could otherwise count again.\n\nExample:\n  date\n  lockgate clock accept --reason \"the clock had run ahead until 12:00\""
     )]
     Accept {
         /// Why; it goes into the audit

@@ -9,6 +9,7 @@ use crate::job::explain;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  lockgate explain delete_denied/approval_spent")]
 pub struct ExplainArgs {
     /// A word of a receipt, a refusal or a health answer; CODE/DETAIL is both. Without it all words are listed
     pub code: Option<String>,

@@ -212,6 +212,7 @@ impl Family {
     }
 
     /// SIGKILL to one role; its end is waited for. It is not started again by itself.
+    #[cfg(feature = "signing")]
     pub(super) fn kill(&mut self, role: Role) -> io::Result<()> {
         let Some(member) = self.members.iter_mut().find(|member| member.role == role) else {
             return Ok(());
@@ -224,6 +225,7 @@ impl Family {
     }
 
     /// Starts one role that was killed.
+    #[cfg(feature = "signing")]
     pub(super) fn again(&mut self, role: Role) -> io::Result<()> {
         self.spawn(role)
     }

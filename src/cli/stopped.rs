@@ -40,7 +40,7 @@ impl Stopped {
         let running = running(state_dir).map_err(|error| fail("its worker locks cannot be read", &error))?;
         if let Some(worker) = running.first() {
             ctx.ui.say(&format!(
-                "the role {role} runs (worker {worker}): stop it first, as in `systemctl stop lockgate-{role}.service`"
+                "the role {role} runs (worker {worker}): stop it first (`systemctl stop lockgate-{role}.service`, or end `lockgate up`)"
             ));
             return Err(Exit::TryAgain);
         }

@@ -203,3 +203,72 @@ fn the_first_line_of_each_help_says_what_the_verb_does() {
         );
     }
 }
+
+/// Every command that does something by itself.
+fn leaves(verb: &clap::Command, path: String, out: &mut Vec<(String, String)>) {
+    if verb.get_name() == "help" {
+        return;
+    }
+    let deeper: Vec<_> = verb.get_subcommands().collect();
+    if deeper.is_empty() {
+        let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        out.push((path, help));
+        return;
+    }
+    for one in deeper {
+        leaves(one, format!("{path} {}", one.get_name()), out);
+    }
+}
+
+#[test]
+fn every_help_has_an_example_that_is_understood() {
+    let mut all = Vec::new();
+    leaves(&Cli::command(), "lockgate".to_owned(), &mut all);
+    assert!(all.len() > 35, "{}", all.len());
+    for (path, help) in all {
+        let examples: Vec<&str> = help
+            .lines()
+            .filter(|line| line.trim_start().starts_with("lockgate "))
+            .collect();
+        assert!(!examples.is_empty(), "{path} has no example");
+        for example in examples {
+            // Up to a pipe, a redirection or a comment, with ids and words in the places of theirs.
+            let end = example.find(['|', '>', '#', '&']).unwrap_or(example.len());
+            let line = example
+                .get(..end)
+                .unwrap_or_default()
+                .split("   ")
+                .find(|part| !part.trim().is_empty());
+            let quoted: Vec<&str> = line.unwrap_or_default().split('"').collect();
+            let words = quoted.iter().enumerate().flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+                _ => vec![(*part).to_owned()],
+            });
+            let words: Vec<String> = words
+                .map(|word| if word == "JOB" { JOB.to_owned() } else { word })
+                .collect();
+            if let Err(error) = Cli::try_parse_from(&words) {
+                assert_eq!(error.exit_code(), 0, "{path}: {example}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_is_told_to_try_again_where_looking_comes_first() {
+    for name in ["why", "resolve", "probe", "adopt", "requeue"] {
+        let mut cli = Cli::command();
+        let verb = cli.find_subcommand_mut(name).unwrap();
+        let help = verb.render_long_help().to_string().to_lowercase();
+        assert!(!help.contains("try again"), "{name}");
+    }
+    for name in ["resolve", "adopt", "requeue"] {
+        let mut cli = Cli::command();
+        let help = cli
+            .find_subcommand_mut(name)
+            .unwrap()
+            .render_long_help()
+            .to_string();
+        assert!(help.contains("Check first"), "{name}");
+    }
+}

@@ -1,3 +1,5 @@
+//! The gateway's process: its judges, its rate, its sockets, its signals.
+
 use super::*;
 use crate::config::{Installation, default_toml, load};
 use crate::http::Media;

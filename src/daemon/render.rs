@@ -50,7 +50,10 @@ pub fn job(row: &JobRow) -> Value {
         fields.insert("mission_id".to_owned(), json!(row.mission_id));
         fields.insert("approval_id".to_owned(), json!(row.approval_id));
         fields.insert("hold".to_owned(), json!(row.hold));
-        fields.insert("worker".to_owned(), json!(row.lease_worker.as_ref().or(row.last_worker.as_ref())));
+        fields.insert(
+            "worker".to_owned(),
+            json!(row.lease_worker.as_ref().or(row.last_worker.as_ref())),
+        );
         fields.insert("admitted_at".to_owned(), json!(time(row.admitted_ms)));
         fields.insert("sent_at".to_owned(), json!(row.sent_ms.map(time)));
     }

@@ -51,7 +51,11 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
         .approval
         .iter()
         .map(|rule| RuleSpec {
-            paths: rule.paths.iter().map(|pattern| pattern.as_str().to_owned()).collect(),
+            paths: rule
+                .paths
+                .iter()
+                .map(|pattern| pattern.as_str().to_owned())
+                .collect(),
             required: u32::from(rule.required),
             groups: rule.groups.clone(),
             max_age_ms: Some(ms(rule.max_age)),
@@ -94,12 +98,17 @@ pub fn directory(config: &Config) -> target::Settings {
 /// A user that does not exist, by name.
 pub fn uids(config: &Config) -> Result<Uids, String> {
     if config.mode == Mode::Development {
-        return Ok(Uids { roles: Vec::new(), gateway: rustix::process::getuid().as_raw() });
+        return Ok(Uids {
+            roles: Vec::new(),
+            gateway: rustix::process::getuid().as_raw(),
+        });
     }
     let people = People::of_this_machine().map_err(|error| format!("/etc/passwd cannot be read: {error}"))?;
     let uid = |role: Role| {
         let name = format!("lockgate-{role}");
-        people.uid(&name).ok_or_else(|| format!("there is no user {name}; install the package again, or run systemd-sysusers"))
+        people.uid(&name).ok_or_else(|| {
+            format!("there is no user {name}; install the package again, or run systemd-sysusers")
+        })
     };
     let gateway = uid(Role::Gateway)?;
     let mut roles = vec![gateway];

@@ -6,15 +6,15 @@
 //! Not here: threads and sockets (role.rs).
 
 use super::{restored, settings};
-use crate::clock::{SharedClock, SystemClock};
+use crate::clock::{SharedClock, SystemClock, WallMs};
 use crate::config::{Config, Mode};
 use crate::credentials::{CredentialName, Credentials, Place, refuse_foreign};
+use crate::executor::Gear;
 use crate::executor::approvals::ApproversFile;
 use crate::executor::conditions::Conditions;
 use crate::executor::epochs::Epochs;
 use crate::executor::leases::Leases;
 use crate::executor::wake::Wake;
-use crate::executor::Gear;
 use crate::exit::Exit;
 use crate::fence::FenceDir;
 use crate::http::status::Changes;
@@ -26,11 +26,13 @@ use crate::source::{LocalGit, Source};
 use crate::spent::SpentLog;
 use crate::sqlite::StorageFault;
 use crate::target::{DirectoryVault, Vault};
-use crate::workers::{self, WorkerLock};
+use crate::workers::{self, DeathWatch, WorkerLock};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Why a role does not start.
 #[derive(Debug)]
@@ -43,13 +45,20 @@ pub struct NoStart {
 
 impl NoStart {
     fn new(exit: Exit, message: impl std::fmt::Display) -> NoStart {
-        NoStart { exit, message: message.to_string() }
+        NoStart {
+            exit,
+            message: message.to_string(),
+        }
     }
 }
 
 /// Storage that may come back is worth a restart; a file that is wrong is not.
 fn storage(fault: &StorageFault) -> NoStart {
-    let exit = if fault.is_passing() { Exit::TryAgain } else { Exit::Configuration };
+    let exit = if fault.is_passing() {
+        Exit::TryAgain
+    } else {
+        Exit::Configuration
+    };
     NoStart::new(exit, fault)
 }
 
@@ -65,7 +74,10 @@ pub struct Outside {
 impl Outside {
     /// The drivers of the configuration.
     pub fn configured(config: &Config) -> Outside {
-        Outside { source: source(config), vault: vault(config) }
+        Outside {
+            source: source(config),
+            vault: vault(config),
+        }
     }
 }
 
@@ -83,21 +95,34 @@ pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoS
 ///
 /// # Errors
 /// [`NoStart`].
-pub fn executor_on(config: Config, role: Role, clock: SharedClock, outside: Outside) -> Result<Gear, NoStart> {
+pub fn executor_on(
+    config: Config,
+    role: Role,
+    clock: SharedClock,
+    outside: Outside,
+) -> Result<Gear, NoStart> {
     let credentials = credentials(&config, role)?;
     let state_dir = config.layout.state_dir(role);
     let _start = start_lock(&state_dir)?;
     let inbox = config.layout.inbox_db(role);
-    let spent = if role == Role::Delete { Some(spent_log(&state_dir, &inbox)?) } else { None };
+    let spent = if role == Role::Delete {
+        Some(spent_log(&state_dir, &inbox)?)
+    } else {
+        None
+    };
     let ledger = Ledger::open(&inbox, role, Arc::clone(&clock)).map_err(|fault| storage(&fault))?;
     let epochs = Epochs::open(&state_dir).map_err(|why| NoStart::new(Exit::Configuration, why))?;
-    restored::judge(&ledger, &epochs, spent.as_ref(), &state_dir).map_err(|why| NoStart::new(Exit::Configuration, why))?;
+    restored::judge(&ledger, &epochs, spent.as_ref(), &state_dir)
+        .map_err(|why| NoStart::new(Exit::Configuration, why))?;
     workers::sweep(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let worker = WorkerLock::acquire(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let fence = fence(&config, role, &ledger)?;
     let conditions = Conditions::new(Arc::clone(&clock));
-    let recovery = recovery(&config, role, &credentials, &conditions)?;
-    epochs.note(&ledger).map_err(|why| NoStart::new(Exit::TryAgain, why))?;
+    let recovery = recovery(&config, role, &credentials, &conditions, &clock, &ledger)?;
+    epochs
+        .note(&ledger)
+        .map_err(|why| NoStart::new(Exit::TryAgain, why))?;
+    let wake = Arc::new(Wake::default());
     Ok(Gear {
         role,
         uids: settings::uids(&config).map_err(|why| NoStart::new(Exit::Configuration, why))?,
@@ -108,7 +133,11 @@ pub fn executor_on(config: Config, role: Role, clock: SharedClock, outside: Outs
         approvers: ApproversFile::new(&config.layout.approvers),
         policy: settings::policy(&config).map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
-        wake: Wake::default(),
+        deaths: DeathWatch::new(&state_dir, {
+            let wake = Arc::clone(&wake);
+            move |_| wake.poke()
+        }),
+        wake,
         beat: Wake::default(),
         halt: Wake::default(),
         intake: std::sync::OnceLock::new(),
@@ -133,7 +162,8 @@ fn credentials(config: &Config, role: Role) -> Result<Credentials, NoStart> {
         Mode::Development => Place::Playground(own.clone().unwrap_or_default()),
     };
     if let Some(installed) = settings::installed_credentials(config) {
-        refuse_foreign(role, &installed, own.as_deref()).map_err(|fault| NoStart::new(Exit::Permission, fault))?;
+        refuse_foreign(role, &installed, own.as_deref())
+            .map_err(|fault| NoStart::new(Exit::Permission, fault))?;
     }
     Credentials::load(role, place).map_err(|fault| NoStart::new(Exit::Configuration, fault))
 }
@@ -141,9 +171,16 @@ fn credentials(config: &Config, role: Role) -> Result<Credentials, NoStart> {
 /// One start at a time; released when the returned file is closed.
 fn start_lock(state_dir: &Path) -> Result<File, NoStart> {
     let path = state_dir.join("start.lock");
-    let fail = |error: std::io::Error| NoStart::new(Exit::Configuration, format!("{}: {error}", path.display()));
-    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(fail)?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).map_err(|error| fail(error.into()))?;
+    let fail =
+        |error: std::io::Error| NoStart::new(Exit::Configuration, format!("{}: {error}", path.display()));
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(fail)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
+        .map_err(|error| fail(error.into()))?;
     Ok(file)
 }
 
@@ -155,7 +192,10 @@ fn spent_log(state_dir: &Path, inbox: &Path) -> Result<SpentLog, NoStart> {
 /// The published paths are made right from the ledger: what another worker holds stays, what nobody holds goes.
 fn fence(config: &Config, role: Role, ledger: &Ledger) -> Result<FenceDir, NoStart> {
     let fail = |fault: crate::fence::FenceFault| NoStart::new(Exit::Configuration, fault);
-    let others = Role::EXECUTORS.into_iter().filter(|other| *other != role).collect();
+    let others = Role::EXECUTORS
+        .into_iter()
+        .filter(|other| *other != role)
+        .collect();
     let fence = FenceDir::open(&config.layout.fence_dir, role, others).map_err(fail)?;
     let reset = fence.begin_reset().map_err(fail)?;
     let rules = settings::rules(config);
@@ -174,6 +214,8 @@ fn recovery(
     role: Role,
     credentials: &Credentials,
     conditions: &Conditions,
+    clock: &SharedClock,
+    ledger: &Ledger,
 ) -> Result<Option<RecoveryStore>, NoStart> {
     if role != Role::Delete {
         return Ok(None);
@@ -185,9 +227,30 @@ fn recovery(
             return Ok(None);
         }
     };
-    let keyring = Keyring::new(Purpose::Recovery, &key, &[]).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
+    let keyring = Keyring::new(Purpose::Recovery, &key, &[])
+        .map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let dir = config.layout.state_dir(role).join("recovery");
-    RecoveryStore::open_dir(&dir, keyring).map(Some).map_err(|fault| NoStart::new(Exit::Configuration, fault))
+    let store =
+        RecoveryStore::open_dir(&dir, keyring).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
+    let store = store.with_clock(Arc::clone(clock));
+    let kept_ms = i64::from(config.delete.recovery_days) * DAY_MS;
+    let now = clock.wall();
+    // A clock that is far ahead of everything seen so far may be wrong, and what is removed is gone.
+    let seen = ledger
+        .read(crate::ledger::control::clock_high)
+        .map_err(|fault| storage(&fault))?;
+    if now.0 > seen.0.saturating_add(DAY_MS) {
+        return Ok(Some(store));
+    }
+    match store.prune(WallMs(now.0.saturating_sub(kept_ms))) {
+        Ok(0) => {}
+        Ok(pruned) => tracing::info!(
+            pruned,
+            "recovery copies older than delete.recovery_days are removed"
+        ),
+        Err(fault) => tracing::warn!(%fault, "old recovery copies stay for now"),
+    }
+    Ok(Some(store))
 }
 
 /// The driver of the configured source.

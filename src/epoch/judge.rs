@@ -43,8 +43,6 @@ pub enum Holder {
 /// What the database knows of a spent.log entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// It was there when an earlier restore was judged.
-    Acknowledged,
     /// No such job.
     Nothing,
     /// The job, but this lease was never its last.
@@ -109,7 +107,9 @@ impl fmt::Display for Reason {
             Reason::AuditDiffers => f.write_str("its audit is not the one that the epoch file names"),
             Reason::EpochFileMissing => f.write_str("it has an audit, but the epoch file is missing"),
             Reason::SpentJobUnknown(job) => write!(f, "spent.log names job {job}, which it never had"),
-            Reason::SpentLeaseUnknown(job) => write!(f, "spent.log names a lease of job {job} that it never had"),
+            Reason::SpentLeaseUnknown(job) => {
+                write!(f, "spent.log names a lease of job {job} that it never had")
+            }
         }
     }
 }
@@ -129,7 +129,7 @@ pub fn judge_restore(
     for fact in spent {
         let SpentFact { job_id, known } = fact?;
         let reason = match known {
-            Known::Acknowledged | Known::LastSettled | Known::LastOpen(Holder::Alive) => continue,
+            Known::LastSettled | Known::LastOpen(Holder::Alive) => continue,
             Known::LastOpen(Holder::Dead) => {
                 crashed.push(job_id);
                 continue;
@@ -147,13 +147,19 @@ pub fn judge_restore(
 }
 
 fn by_file(facts: &RestoreFacts) -> Option<Reason> {
-    let DatabaseFacts { epoch, audit_seq, hash_at_epoch_seq } = facts.database;
+    let DatabaseFacts {
+        epoch,
+        audit_seq,
+        hash_at_epoch_seq,
+    } = facts.database;
     match facts.file {
         // The file is written before the role is ready for the first time, when the audit is still empty.
         None => (audit_seq > 0).then_some(Reason::EpochFileMissing),
         Some(file) if epoch < file.epoch => Some(Reason::EpochBehind),
         Some(file) if audit_seq < file.audit_seq => Some(Reason::AuditBehind),
-        Some(file) if file.audit_seq > 0 && hash_at_epoch_seq != Some(file.head) => Some(Reason::AuditDiffers),
+        Some(file) if file.audit_seq > 0 && hash_at_epoch_seq != Some(file.head) => {
+            Some(Reason::AuditDiffers)
+        }
         Some(_) => None,
     }
 }
@@ -166,13 +172,30 @@ mod tests {
 
     fn facts(file: Option<(u64, u64)>, database: (u64, u64), hash: Option<Sha256>) -> RestoreFacts {
         RestoreFacts {
-            file: file.map(|(epoch, audit_seq)| EpochRecord { epoch, audit_seq, head: HEAD }),
-            database: DatabaseFacts { epoch: database.0, audit_seq: database.1, hash_at_epoch_seq: hash },
+            file: file.map(|(epoch, audit_seq)| EpochRecord {
+                epoch,
+                audit_seq,
+                head: HEAD,
+            }),
+            database: DatabaseFacts {
+                epoch: database.0,
+                audit_seq: database.1,
+                hash_at_epoch_seq: hash,
+            },
         }
     }
     fn judge(facts: &RestoreFacts, spent: &[Known]) -> Verdict {
         let job_id = JobId::parse("6f0c2e9e-9a51-4a0f-9d0b-5d5d5d5d0001").unwrap();
-        judge_restore(facts, spent.iter().map(|known| Ok(SpentFact { job_id, known: *known }))).unwrap()
+        judge_restore(
+            facts,
+            spent.iter().map(|known| {
+                Ok(SpentFact {
+                    job_id,
+                    known: *known,
+                })
+            }),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -185,23 +208,39 @@ mod tests {
             (Some((0, 0)), (0, 4), None, Verdict::Clean),
             (Some((0, 3)), (0, 4), Some(HEAD), Verdict::Clean),
             (Some((0, 3)), (0, 2), None, restored(Reason::AuditBehind)),
-            (Some((0, 3)), (0, 4), Some(Sha256([2; 32])), restored(Reason::AuditDiffers)),
+            (
+                Some((0, 3)),
+                (0, 4),
+                Some(Sha256([2; 32])),
+                restored(Reason::AuditDiffers),
+            ),
             (Some((0, 3)), (0, 4), None, restored(Reason::AuditDiffers)),
             (Some((2, 3)), (1, 4), Some(HEAD), restored(Reason::EpochBehind)),
             (Some((1, 3)), (2, 4), Some(HEAD), Verdict::Clean),
         ];
         for (file, database, hash, verdict) in table {
-            assert_eq!(judge(&facts(file, database, hash), &[]), verdict, "{file:?} {database:?}");
+            assert_eq!(
+                judge(&facts(file, database, hash), &[]),
+                verdict,
+                "{file:?} {database:?}"
+            );
         }
     }
 
     #[test]
     fn t36_a_spent_entry_the_database_never_had_is_a_restore_and_its_last_lease_a_crash() {
         let clean = facts(Some((0, 3)), (0, 4), Some(HEAD));
-        assert_eq!(judge(&clean, &[Known::LastSettled, Known::Acknowledged, Known::LastOpen(Holder::Alive)]), Verdict::Clean);
-        assert!(matches!(judge(&clean, &[Known::LastOpen(Holder::Dead)]), Verdict::Crash { spent } if spent.len() == 1));
+        assert_eq!(
+            judge(&clean, &[Known::LastSettled, Known::LastOpen(Holder::Alive)]),
+            Verdict::Clean
+        );
+        assert!(
+            matches!(judge(&clean, &[Known::LastOpen(Holder::Dead)]), Verdict::Crash { spent } if spent.len() == 1)
+        );
         for (known, word) in [(Known::Nothing, "never had"), (Known::OtherLease, "lease")] {
-            let Verdict::Restored { reason } = judge(&clean, &[Known::LastSettled, known]) else { panic!("{known:?}") };
+            let Verdict::Restored { reason } = judge(&clean, &[Known::LastSettled, known]) else {
+                panic!("{known:?}")
+            };
             assert!(reason.to_string().contains(word));
         }
     }
@@ -209,6 +248,9 @@ mod tests {
     #[test]
     fn what_cannot_be_looked_up_is_no_verdict() {
         let clean = facts(Some((0, 3)), (0, 4), Some(HEAD));
-        assert_eq!(judge_restore(&clean, std::iter::once(Err("down".to_owned()))), Err("down".to_owned()));
+        assert_eq!(
+            judge_restore(&clean, std::iter::once(Err("down".to_owned()))),
+            Err("down".to_owned())
+        );
     }
 }

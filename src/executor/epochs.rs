@@ -21,7 +21,10 @@ impl Epochs {
     /// # Errors
     /// As a sentence naming the file.
     pub fn open(state_dir: &Path) -> Result<Epochs, String> {
-        Ok(Epochs { file: EpochFile::in_dir(state_dir), written: Mutex::new(None) })
+        Ok(Epochs {
+            file: EpochFile::in_dir(state_dir),
+            written: Mutex::new(None),
+        })
     }
 
     /// What the file says.

@@ -21,6 +21,7 @@ pub mod work;
 use crate::approval::Policy;
 use crate::clock::SharedClock;
 use crate::config::Config;
+use crate::exit::Exit;
 use crate::fence::FenceDir;
 use crate::http::status::Changes;
 use crate::job::Role;
@@ -31,11 +32,12 @@ use crate::ledger::claim::Claimer;
 use crate::recovery::RecoveryStore;
 use crate::source::Source;
 use crate::spent::SpentLog;
+use crate::sqlite::StorageFault;
 use crate::target::Vault;
-use crate::workers::WorkerLock;
+use crate::workers::{DeathWatch, WorkerLock};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Numbers and rules of the loops, from the configuration.
 #[derive(Debug, Clone)]
@@ -90,12 +92,14 @@ pub struct Gear {
     pub recovery: Option<RecoveryStore>,
     /// This process's proof of life.
     pub worker: WorkerLock,
+    /// Tells when another process of this role dies.
+    pub deaths: DeathWatch,
     /// Leases it holds.
     pub leases: Arc<leases::Leases>,
     /// What is wrong.
     pub conditions: conditions::Conditions,
     /// New work, or an operator changed something.
-    pub wake: wake::Wake,
+    pub wake: Arc<wake::Wake>,
     /// Something may have been written; the main thread keeps the epoch file near it.
     pub beat: wake::Wake,
     /// The public keys.
@@ -113,7 +117,7 @@ pub struct Gear {
     /// Set once: stop claiming, finish, exit.
     pub stopping: AtomicBool,
     /// Set when the process must end at once, with the reason.
-    pub ended: OnceLock<String>,
+    pub ended: OnceLock<(Exit, String)>,
 }
 
 impl Gear {
@@ -138,9 +142,28 @@ impl Gear {
     }
     /// Something irreversible is not known to be on disk: the process ends, the next start sorts it out.
     pub fn end_now(&self, why: &str) {
+        self.end_with(Exit::Failed, why);
+    }
+    /// As [`Gear::end_now`], with the status that tells whoever starts us whether to do it again.
+    pub fn end_with(&self, exit: Exit, why: &str) {
         tracing::error!(why, "the process ends; the next start sorts what was under way");
-        drop(self.ended.set(why.to_owned()));
+        drop(self.ended.set((exit, why.to_owned())));
         self.stop();
+    }
+    /// A storage fault: health says it; one that time does not mend ends the process with advice.
+    pub fn storage_failed(&self, fault: &StorageFault) {
+        self.conditions.storage_failed(fault);
+        if !fault.is_passing() && !self.is_stopping() {
+            self.end_with(Exit::Configuration, &fault.to_string());
+        }
+    }
+    /// Whether the disk of the state directory has the space that `limits.disk_free_bytes_min` asks for; health says it.
+    pub fn has_disk_space(&self) -> bool {
+        let dir = self.config.layout.state_dir(self.role);
+        let free = rustix::fs::statvfs(&dir).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let enough = free.is_ok_and(|free| free >= self.config.limits.disk_free_bytes_min);
+        self.conditions.disk_low(!enough);
+        enough
     }
     /// Rules for documents under this configuration.
     pub fn rules(&self) -> DocumentRules {
@@ -148,7 +171,11 @@ impl Gear {
     }
     /// Who claims.
     pub fn claimer(&self) -> Claimer {
-        Claimer { worker: self.worker.id(), lease_ms: leases::LEASE_MS, rules: self.rules() }
+        Claimer {
+            worker: self.worker.id(),
+            lease_ms: leases::LEASE_MS,
+            rules: self.rules(),
+        }
     }
     /// Admission's settings.
     pub fn admit_settings(&self) -> AdmitSettings {
@@ -163,7 +190,10 @@ impl Gear {
     }
     /// Looks at the kill switch now; unreadable counts as frozen.
     pub fn is_frozen_by_file(&self) -> bool {
-        let present = self.frozen_file().symlink_metadata().map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true);
+        let present = self
+            .frozen_file()
+            .symlink_metadata()
+            .map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true);
         self.conditions.frozen_file(present);
         present
     }

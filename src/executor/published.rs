@@ -24,12 +24,16 @@ pub fn tidy(gear: &Gear) -> Result<(), StorageFault> {
         if gear.ledger.fence_holder(&path)?.is_some() {
             continue;
         }
-        let Ok(path) = VaultPath::parse(&gear.terms.rules.vault_root, &path) else { continue };
-        let Ok(Some(guard)) = gear.fence.try_lock(&path) else { continue };
-        if gear.ledger.fence_holder(path.as_str())?.is_none() {
-            if let Err(fault) = gear.fence.remove(std::slice::from_ref(&path)) {
-                tracing::warn!(%fault, "a free path stays published for now");
-            }
+        let Ok(path) = VaultPath::parse(&gear.terms.rules.vault_root, &path) else {
+            continue;
+        };
+        let Ok(Some(guard)) = gear.fence.try_lock(&path) else {
+            continue;
+        };
+        if gear.ledger.fence_holder(path.as_str())?.is_none()
+            && let Err(fault) = gear.fence.remove(std::slice::from_ref(&path))
+        {
+            tracing::warn!(%fault, "a free path stays published for now");
         }
         drop(guard);
     }

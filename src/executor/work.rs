@@ -6,18 +6,18 @@
 use super::conditions::Side;
 use super::{Gear, delete, holders, probe, published, save};
 use crate::job::Role;
+use crate::job::State;
 use crate::ledger::claim::ClaimBatch;
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Settlement};
 use crate::ledger::{LedgerError, control};
-use crate::job::State;
 use crate::sqlite::{StorageFault, WriteError};
 
 /// Longest wait with nothing due, ms: half of what health allows.
 const IDLE_MS: i64 = 60_000;
 /// First and longest pause after a storage fault, ms.
 const FAULT_MS: (i64, i64) = (1_000, 60_000);
-/// While other processes hold leases, how often their locks are looked at, ms.
+/// While other processes hold leases and their deaths cannot be watched, how often their locks are looked at, ms.
 const WATCH_MS: i64 = 1_000;
 /// Rows handled in one transaction of the sweeps.
 const SWEEP: usize = 256;
@@ -38,12 +38,14 @@ pub fn run(gear: &Gear) {
                 next_wait(gear, &probing)
             }
             Err(fault) => {
-                gear.conditions.storage_failed(&fault);
+                gear.storage_failed(&fault);
                 let wait = pause;
                 pause = (pause * 2).min(FAULT_MS.1);
                 wait
             }
         };
+        // Whoever follows a receipt learns of what the sweeps and the batch did; costs nothing while nobody does.
+        gear.changes.bump();
         gear.conditions.passed();
         if wait > 0 {
             gear.wake.wait(seen, u64::try_from(wait).unwrap_or(0));
@@ -66,7 +68,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    if clock_behind || !may_claim(gear)? {
+    if clock_behind || !gear.has_disk_space() || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }
@@ -76,6 +78,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         return Ok(batch.set_aside > 0);
     }
     gear.leases.add(&batch.claimed);
+    gear.changes.bump();
     match gear.role {
         Role::Save => save::run_batch(gear, batch.claimed, probing),
         Role::Delete => delete::run_batch(gear, batch.claimed),
@@ -97,9 +100,11 @@ fn sweep(gear: &Gear) -> Result<(), StorageFault> {
     }
     if overdue && gear.role == Role::Delete {
         quiet(gear.ledger.write(move |tx| tx.deny_overdue(wait_ms, SWEEP)))?;
+        gear.changes.bump();
     }
-    if age_ms > 0 && gear.ledger.page(Some(State::Ready), None, 1)?.first().is_some() {
+    if age_ms > 0 && !gear.ledger.page(Some(State::Ready), None, 1)?.is_empty() {
         quiet(gear.ledger.write(move |tx| tx.expire_old(age_ms, SWEEP)))?;
+        gear.changes.bump();
     }
     Ok(())
 }
@@ -127,9 +132,13 @@ fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
 /// Whether the wall clock is behind the highest time that the ledger or spent.log has seen; health says so.
 fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
     let now = gear.clock.wall();
-    let high = gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
+    let high = gear
+        .spent
+        .as_ref()
+        .and_then(crate::spent::SpentLog::highest_wall_ms);
     let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
-        || high.is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
+        || high
+            .is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
     gear.conditions.clock_behind(behind);
     Ok(behind)
 }
@@ -137,7 +146,9 @@ fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
 /// Whether an operator accepted the clock after spent.log saw that time.
 fn accepted_since(gear: &Gear, high_ms: i64) -> bool {
     let accepted = gear.ledger.kept("clock_accepted_over_ms").ok().flatten();
-    accepted.and_then(|text| text.parse::<i64>().ok()).is_some_and(|over| over >= high_ms)
+    accepted
+        .and_then(|text| text.parse::<i64>().ok())
+        .is_some_and(|over| over >= high_ms)
 }
 
 fn claim(gear: &Gear) -> Result<ClaimBatch, StorageFault> {
@@ -174,7 +185,7 @@ fn next_wait(gear: &Gear, probing: &probe::Probing) -> i64 {
     if let Some(due) = probing.next_due() {
         wait = wait.min(due.0 - boot);
     }
-    if holders::others_hold(gear) {
+    if !holders::watched(gear) {
         wait = wait.min(WATCH_MS);
     }
     wait.max(20)
@@ -221,11 +232,7 @@ pub fn settle_all(gear: &Gear, settlements: Vec<(Claimed, State, Settlement)>) -
     }
 }
 
-fn done(
-    gear: &Gear,
-    batch: &[(Claimed, State, Settlement)],
-    lost: &[i64],
-) -> Vec<(Claimed, Settlement)> {
+fn done(gear: &Gear, batch: &[(Claimed, State, Settlement)], lost: &[i64]) -> Vec<(Claimed, Settlement)> {
     let mut settled = Vec::with_capacity(batch.len());
     for (job, _, settlement) in batch {
         gear.leases.drop_one(job.seq);
@@ -239,6 +246,7 @@ fn done(
         }
         settled.push((job.clone(), settlement.clone()));
     }
+    gear.changes.bump();
     settled
 }
 

@@ -16,7 +16,9 @@ pub enum FenceFault {
         why: String,
     },
     /// The other role's list is not there.
-    #[error("{path} is missing: the role that owns it makes it at its start; start that role once, or see lockgate(7)")]
+    #[error(
+        "{path} is missing: the role that owns it makes it at its start; start that role once, or see lockgate(7)"
+    )]
     Missing {
         /// The list.
         path: PathBuf,
@@ -33,9 +35,15 @@ pub enum FenceFault {
 
 impl FenceFault {
     pub(super) fn io(path: &Path, error: &std::io::Error) -> FenceFault {
-        FenceFault::Io { path: path.to_path_buf(), why: error.to_string() }
+        FenceFault::Io {
+            path: path.to_path_buf(),
+            why: error.to_string(),
+        }
     }
     pub(super) fn malformed(path: &Path, why: impl Into<String>) -> FenceFault {
-        FenceFault::Malformed { path: path.to_path_buf(), why: why.into() }
+        FenceFault::Malformed {
+            path: path.to_path_buf(),
+            why: why.into(),
+        }
     }
 }

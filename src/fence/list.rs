@@ -86,13 +86,18 @@ impl List {
         let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(FenceFault::Missing { path: self.path.clone() });
+                return Err(FenceFault::Missing {
+                    path: self.path.clone(),
+                });
             }
             Err(error) => return Err(self.io(&error)),
         };
         let meta = file.metadata().map_err(|error| self.io(&error))?;
         if !meta.is_file() || meta.nlink() != 1 {
-            return Err(FenceFault::malformed(&self.path, "it is not a regular file of its own"));
+            return Err(FenceFault::malformed(
+                &self.path,
+                "it is not a regular file of its own",
+            ));
         }
         Ok(file)
     }
@@ -107,11 +112,16 @@ impl List {
         let malformed = |why: &str| FenceFault::malformed(&self.path, why);
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0)).map_err(|error| self.io(&error))?;
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| self.io(&error))?;
+        file.take(BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.io(&error))?;
         if bytes.len() as u64 > BYTES_MAX {
             return Err(malformed("it is too long to be a list of ours"));
         }
-        let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let complete = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let text = std::str::from_utf8(&bytes[..complete]).map_err(|_| malformed("it is not UTF-8"))?;
         let Some(lines) = text.strip_prefix(&self.header()) else {
             return Err(malformed("its first line is not that of this list"));
@@ -124,7 +134,10 @@ impl List {
                 Some(_) | None => return Err(malformed("a line is neither an addition nor a removal")),
             }
         }
-        Ok(Paths { held, complete: complete as u64 })
+        Ok(Paths {
+            held,
+            complete: complete as u64,
+        })
     }
 
     /// Locks our own list against other workers of this role.
@@ -135,13 +148,16 @@ impl List {
                 .map_err(|error| self.io(&error.into()))?;
             // Somebody may have put another file in its place while we waited.
             let (ours, there) = (file.metadata(), std::fs::symlink_metadata(&self.path));
-            if let (Ok(ours), Ok(there)) = (ours, there) {
-                if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
-                    return Ok(Held(file));
-                }
+            if let (Ok(ours), Ok(there)) = (ours, there)
+                && (ours.dev(), ours.ino()) == (there.dev(), there.ino())
+            {
+                return Ok(Held(file));
             }
         }
-        Err(FenceFault::malformed(&self.path, "it is replaced again and again"))
+        Err(FenceFault::malformed(
+            &self.path,
+            "it is replaced again and again",
+        ))
     }
 
     pub(super) fn add(&self, paths: &[VaultPath]) -> Result<(), FenceFault> {
@@ -184,7 +200,11 @@ impl List {
             text.push_str(path.as_str());
             text.push('\n');
         }
-        let written = held.0.set_len(length).and_then(|()| held.0.seek(SeekFrom::Start(length))).and_then(|_| held.0.write_all(text.as_bytes()));
+        let written = held
+            .0
+            .set_len(length)
+            .and_then(|()| held.0.seek(SeekFrom::Start(length)))
+            .and_then(|_| held.0.write_all(text.as_bytes()));
         if let Err(error) = written {
             drop(held.0.set_len(length));
             return Err(self.io(&error));
@@ -197,7 +217,9 @@ impl List {
         let length = file.metadata().map_err(|error| self.io(&error))?.len();
         let mut last = [0u8];
         if length > 0 {
-            file.seek(SeekFrom::Start(length - 1)).and_then(|_| file.read_exact(&mut last)).map_err(|error| self.io(&error))?;
+            file.seek(SeekFrom::Start(length - 1))
+                .and_then(|_| file.read_exact(&mut last))
+                .map_err(|error| self.io(&error))?;
         }
         if last == *b"\n" {
             return Ok(length);

@@ -72,7 +72,11 @@ impl Locks {
         if !meta.is_file() {
             return Err(FenceFault::malformed(path, "it is not a regular file"));
         }
-        Ok(Locks(Arc::new(Shared { file, path: path.to_path_buf(), held: Mutex::default() })))
+        Ok(Locks(Arc::new(Shared {
+            file,
+            path: path.to_path_buf(),
+            held: Mutex::default(),
+        })))
     }
 
     pub(super) fn try_lock(&self, path: &VaultPath) -> Result<Option<PathGuard>, FenceFault> {
@@ -87,14 +91,21 @@ impl Locks {
             Err(error) => return Err(FenceFault::io(&self.0.path, &error.into())),
         }
         held.insert(byte);
-        Ok(Some(PathGuard { shared: Arc::clone(&self.0), byte, path: path.clone() }))
+        Ok(Some(PathGuard {
+            shared: Arc::clone(&self.0),
+            byte,
+            path: path.clone(),
+        }))
     }
 }
 
 impl Drop for PathGuard {
     fn drop(&mut self) {
         let mut held = self.shared.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = fcntl(&self.shared.file, FcntlArg::F_OFD_SETLK(&request(libc::F_UNLCK, self.byte))) {
+        if let Err(error) = fcntl(
+            &self.shared.file,
+            FcntlArg::F_OFD_SETLK(&request(libc::F_UNLCK, self.byte)),
+        ) {
             // The byte stays locked until the process ends: others wait, nothing worse.
             tracing::error!(%error, path = %self.shared.path.display(), "a path could not be unlocked");
         }

@@ -49,7 +49,10 @@ impl FenceDir {
         Ok(FenceDir {
             locks: Locks::open(&dir.join(LOCK))?,
             own,
-            others: others.into_iter().map(|other| List::new(list_path(dir, other), other)).collect(),
+            others: others
+                .into_iter()
+                .map(|other| List::new(list_path(dir, other), other))
+                .collect(),
         })
     }
 
@@ -105,7 +108,10 @@ impl FenceDir {
     /// # Errors
     /// [`FenceFault`].
     pub fn begin_reset(&self) -> Result<Reset<'_>, FenceFault> {
-        Ok(Reset { list: &self.own, held: self.own.lock()? })
+        Ok(Reset {
+            list: &self.own,
+            held: self.own.lock()?,
+        })
     }
 }
 
@@ -133,10 +139,20 @@ impl Reset<'_> {
 pub fn create_for_development(dir: &Path) -> Result<(), FenceFault> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let fault = |error| FenceFault::io(dir, &error);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fault)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(fault)?;
     let lock = dir.join(LOCK);
-    let made = std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(&lock);
-    made.and_then(|file| file.sync_all()).map_err(|error| FenceFault::io(&lock, &error))?;
+    let made = std::fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&lock);
+    made.and_then(|file| file.sync_all())
+        .map_err(|error| FenceFault::io(&lock, &error))?;
     crate::durable::sync_dir(dir).map_err(fault)
 }
 

@@ -22,7 +22,10 @@ fn pair() -> Pair {
 }
 
 fn listed(pair: &Pair, role: Role) -> Vec<String> {
-    let mut paths: Vec<String> = list::paths_in(&list_path(pair.dir.path(), role), role).unwrap().into_iter().collect();
+    let mut paths: Vec<String> = list::paths_in(&list_path(pair.dir.path(), role), role)
+        .unwrap()
+        .into_iter()
+        .collect();
     paths.sort();
     paths
 }
@@ -47,8 +50,13 @@ fn m_q_a_path_is_locked_for_every_other_role_worker_and_thread() {
 fn the_byte_is_the_hash_as_a_big_endian_integer_modulo_2_to_the_62() {
     let digest = crate::job::sha256(b"/app/vault/a.md").0;
     // Long division of the whole integer, byte by byte.
-    let wanted = digest.iter().fold(0u128, |rest, byte| ((rest << 8) | u128::from(*byte)) % (1 << 62));
-    assert_eq!(u128::try_from(lock::byte_of(&vault_path("a.md"))).unwrap(), wanted);
+    let wanted = digest
+        .iter()
+        .fold(0u128, |rest, byte| ((rest << 8) | u128::from(*byte)) % (1 << 62));
+    assert_eq!(
+        u128::try_from(lock::byte_of(&vault_path("a.md"))).unwrap(),
+        wanted
+    );
 }
 
 #[test]
@@ -83,7 +91,10 @@ fn a_list_that_is_missing_or_malformed_stops_the_other_role() {
         }
         let guard = pair.delete.try_lock(&vault_path("a.md")).unwrap().unwrap();
         let fault = pair.delete.other_holds(&guard).unwrap_err().to_string();
-        assert!(fault.contains(why) && fault.contains("unresolved.save"), "{text:?}: {fault}");
+        assert!(
+            fault.contains(why) && fault.contains("unresolved.save"),
+            "{text:?}: {fault}"
+        );
     }
     let pair = pair();
     std::fs::remove_file(file(&pair)).unwrap();
@@ -103,7 +114,11 @@ fn a_line_cut_off_anywhere_was_never_published_and_harms_nothing() {
         opened.write_all(&whole.as_bytes()[..cut]).unwrap();
         assert_eq!(listed(&pair, Role::Save), ["/app/vault/kept.md"], "{cut}");
         pair.save.publish(&[vault_path("new.md")]).unwrap();
-        assert_eq!(listed(&pair, Role::Save), ["/app/vault/kept.md", "/app/vault/new.md"], "{cut}");
+        assert_eq!(
+            listed(&pair, Role::Save),
+            ["/app/vault/kept.md", "/app/vault/new.md"],
+            "{cut}"
+        );
     }
 }
 
@@ -126,8 +141,13 @@ fn workers_publish_and_remove_at_once_and_lose_nothing() {
         }
     });
     assert_eq!(listed(&pair, Role::Save).len(), 4 * 6);
-    let length = std::fs::metadata(list_path(pair.dir.path(), Role::Save)).unwrap().len();
-    assert!(length < 40 << 10, "it is written anew when it has grown: {length} bytes");
+    let length = std::fs::metadata(list_path(pair.dir.path(), Role::Save))
+        .unwrap()
+        .len();
+    assert!(
+        length < 40 << 10,
+        "it is written anew when it has grown: {length} bytes"
+    );
 }
 
 #[test]
@@ -137,11 +157,15 @@ fn a_reset_sets_the_list_to_what_the_ledger_holds_and_keeps_others_out_meanwhile
     let reset = pair.save.begin_reset().unwrap();
     std::thread::scope(|scope| {
         let late = scope.spawn(|| pair.save.publish(&[vault_path("late.md")]).unwrap());
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        // Whenever it runs: it waits for the reset to end, and nothing of it is lost.
+        std::thread::yield_now();
         assert!(!late.is_finished(), "a reset must not overtake a publication");
         reset.finish(&[vault_path("held.md")]).unwrap();
     });
-    assert_eq!(listed(&pair, Role::Save), ["/app/vault/held.md", "/app/vault/late.md"]);
+    assert_eq!(
+        listed(&pair, Role::Save),
+        ["/app/vault/held.md", "/app/vault/late.md"]
+    );
 }
 
 #[test]

@@ -192,7 +192,8 @@ pub fn run(settings: GatewaySettings, stop: &Stop, ready: impl FnOnce()) -> Resu
 impl Gateway {
     fn role(&self, role: Role) -> Result<&RoleDoor, ApiError> {
         let found = self.roles.iter().find(|door| door.places.role == role);
-        found.ok_or_else(|| ApiError::unavailable(format!("the {role} role is not part of this installation")))
+        found
+            .ok_or_else(|| ApiError::unavailable(format!("the {role} role is not part of this installation")))
     }
 
     /// Whether the host is frozen by the file that freezes all of it.

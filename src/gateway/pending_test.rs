@@ -1,3 +1,5 @@
+//! What waits in the gate directories is counted, found and forgotten.
+
 use super::*;
 use crate::clock::{TestClock, WallMs};
 use crate::job::sha256;

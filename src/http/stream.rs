@@ -88,7 +88,10 @@ mod tests {
     const STALL: Duration = Duration::from_millis(50);
 
     fn run<T>(work: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let bounded = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(10), work).await });
         bounded.unwrap()
     }

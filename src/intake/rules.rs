@@ -222,6 +222,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn a20_every_kind_of_entry_has_its_own_reason() {
         let cases = [
             (seen(), None),

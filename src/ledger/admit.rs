@@ -91,7 +91,14 @@ impl Tx<'_> {
         Ok(Admission::Admitted { seq })
     }
 
-    fn insert(&mut self, job: &Job, job_id: &str, key: &str, uid: u32, route: Route) -> Result<i64, LedgerError> {
+    fn insert(
+        &mut self,
+        job: &Job,
+        job_id: &str,
+        key: &str,
+        uid: u32,
+        route: Route,
+    ) -> Result<i64, LedgerError> {
         let mission = job.mission_id().to_string();
         let approval = job.approval_id().map(|id| id.to_string());
         let canonical = job.canonical();
@@ -149,14 +156,25 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// A storage error.
-    pub fn refuse(&mut self, uid: u32, digest: Sha256, refusal: &Refusal, keep: i64) -> Result<(), LedgerError> {
+    pub fn refuse(
+        &mut self,
+        uid: u32,
+        digest: Sha256,
+        refusal: &Refusal,
+        keep: i64,
+    ) -> Result<(), LedgerError> {
         let first = self.submission(uid, digest, Some(refusal), None, keep)?;
         self.count("refused", refusal.code.as_str(), 1);
         if first {
             let note = format!("{} {}", digest, clip(&refusal.pointer, 200));
             self.audit(
                 AuditKind::Refused,
-                &Entry { code: Some(refusal.code), uid: Some(uid), note: Some(&note), ..Entry::default() },
+                &Entry {
+                    code: Some(refusal.code),
+                    uid: Some(uid),
+                    note: Some(&note),
+                    ..Entry::default()
+                },
             )?;
             self.event(
                 "job.refused",
@@ -191,17 +209,27 @@ impl Tx<'_> {
             |row| row.get(0),
         )?;
         if times == 1 {
-            self.db.prepare_cached(rows_views::SUBMISSION_TRIM)?.execute([keep])?;
+            self.db
+                .prepare_cached(rows_views::SUBMISSION_TRIM)?
+                .execute([keep])?;
         }
         Ok(times == 1)
     }
 
     pub(super) fn job_by(&self, statement: &str, id: &str) -> Result<Option<JobRow>, LedgerError> {
-        Ok(self.db.prepare_cached(statement)?.query_row([id], JobRow::read).optional()?)
+        Ok(self
+            .db
+            .prepare_cached(statement)?
+            .query_row([id], JobRow::read)
+            .optional()?)
     }
 
     pub(super) fn job_by_seq(&self, seq: i64) -> Result<Option<JobRow>, LedgerError> {
-        Ok(self.db.prepare_cached(sql::BY_SEQ)?.query_row([seq], JobRow::read).optional()?)
+        Ok(self
+            .db
+            .prepare_cached(sql::BY_SEQ)?
+            .query_row([seq], JobRow::read)
+            .optional()?)
     }
 
     /// READY → REJECTED or FAILED without a lease: expired, denied, cancelled, exhausted.

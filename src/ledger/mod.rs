@@ -38,8 +38,10 @@ use crate::sqlite::{Readers, StorageFault, Writer, open};
 use std::path::{Path, PathBuf};
 
 /// schema/, in order.
-pub const MIGRATIONS: [Migration; 1] =
-    [Migration { name: "0001_create_ledger.sql", sql: include_str!("../../schema/0001_create_ledger.sql") }];
+pub const MIGRATIONS: [Migration; 1] = [Migration {
+    name: "0001_create_ledger.sql",
+    sql: include_str!("../../schema/0001_create_ledger.sql"),
+}];
 
 /// A handle to one role's ledger; clones share the writer thread and the readers.
 #[derive(Debug, Clone)]
@@ -75,7 +77,9 @@ impl Ledger {
             Some(found) if found != role.as_str() => {
                 return Err(StorageFault::Refused {
                     path: path.to_path_buf(),
-                    what: format!("it is the ledger of the role {found}, not of {role}; give each role its own state directory"),
+                    what: format!(
+                        "it is the ledger of the role {found}, not of {role}; give each role its own state directory"
+                    ),
                 });
             }
             Some(_) => {}
@@ -84,7 +88,13 @@ impl Ledger {
             }
         }
         let writer = Writer::start(db, path)?;
-        Ok(Ledger { writer, readers: Readers::new(path), clock, path: path.to_path_buf(), role })
+        Ok(Ledger {
+            writer,
+            readers: Readers::new(path),
+            clock,
+            path: path.to_path_buf(),
+            role,
+        })
     }
 
     /// The file.

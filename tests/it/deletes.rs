@@ -16,7 +16,14 @@ use std::sync::atomic::Ordering;
 fn scripted(site: &Site, fates: &[Fate]) -> (Rig, Arc<Scripted>) {
     let outside = Outside::configured(&site.config());
     let vault = Scripted::new(outside.vault.clone(), fates);
-    let rig = site.role_with(Role::Delete, Arc::new(TestClock::at(WallMs(NOW))), Outside { vault: vault.clone(), ..outside });
+    let rig = site.role_with(
+        Role::Delete,
+        Arc::new(TestClock::at(WallMs(NOW))),
+        Outside {
+            vault: vault.clone(),
+            ..outside
+        },
+    );
     (rig, vault)
 }
 
@@ -34,7 +41,11 @@ fn ready_with(extra: &str) -> (Site, CommitId) {
 }
 
 fn approval_state(rig: &Rig, job: &Value) -> String {
-    rig.gear.ledger.approval(job["approval_id"].as_str().unwrap()).unwrap().map_or_else(String::new, |(found, _)| found.state)
+    rig.gear
+        .ledger
+        .approval(job["approval_id"].as_str().unwrap())
+        .unwrap()
+        .map_or_else(String::new, |(found, _)| found.state)
 }
 
 #[test]
@@ -48,13 +59,25 @@ fn t02_an_approved_delete_removes_exactly_that_file_and_keeps_a_sealed_copy() {
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
-    assert_eq!((site.in_vault("a.md"), site.in_vault("b.md").as_deref()), (None, Some("text")));
+    assert_eq!(
+        (site.in_vault("a.md"), site.in_vault("b.md").as_deref()),
+        (None, Some("text"))
+    );
     assert_eq!(approval_state(&rig, &job), "CONSUMED");
     let copy = rig.gear.recovery.as_ref().unwrap().open(&id(&job)).unwrap();
-    assert_eq!((copy.vault_path.as_str(), copy.bytes.as_slice()), ("/app/vault/a.md", b"text".as_slice()));
+    assert_eq!(
+        (copy.vault_path.as_str(), copy.bytes.as_slice()),
+        ("/app/vault/a.md", b"text".as_slice())
+    );
     assert!(rig.published().is_empty());
     let spent = std::fs::read_to_string(site.dir().join("state/delete/spent.log")).unwrap();
-    assert_eq!(spent.lines().filter(|line| line.contains(job["approval_id"].as_str().unwrap())).count(), 1);
+    assert_eq!(
+        spent
+            .lines()
+            .filter(|line| line.contains(job["approval_id"].as_str().unwrap()))
+            .count(),
+        1
+    );
     rig.verify();
 }
 
@@ -112,7 +135,10 @@ fn approval_wait_zero_denies_at_once() {
 fn a14_m_d_m_e_m_f_an_approval_of_another_delete_is_for_that_one_only() {
     let (site, commit) = ready();
     let (mut rig, vault) = scripted(&site, &[]);
-    let (mine, other) = (site.delete_job("a.md", &commit, "text"), site.delete_job("b.md", &commit, "text"));
+    let (mine, other) = (
+        site.delete_job("a.md", &commit, "text"),
+        site.delete_job("b.md", &commit, "text"),
+    );
     let base = site.payload(&other, WallMs(NOW));
     let job = lockgate_job(&mine);
     let fixed = |change: &dyn Fn(&mut ApprovalPayload)| {
@@ -123,10 +149,19 @@ fn a14_m_d_m_e_m_f_an_approval_of_another_delete_is_for_that_one_only() {
     let cases: [(&str, ApprovalPayload); 6] = [
         ("object_id", fixed(&|p| p.object_id = base.object_id.clone())),
         ("vault_path", fixed(&|p| p.vault_path = base.vault_path.clone())),
-        ("expected_commit", fixed(&|p| p.expected_commit = CommitId::parse(&"1f".repeat(20)).unwrap())),
-        ("expected_provenance_hash", fixed(&|p| p.expected_provenance_hash = base.expected_provenance_hash)),
+        (
+            "expected_commit",
+            fixed(&|p| p.expected_commit = CommitId::parse(&"1f".repeat(20)).unwrap()),
+        ),
+        (
+            "expected_provenance_hash",
+            fixed(&|p| p.expected_provenance_hash = base.expected_provenance_hash),
+        ),
         ("mission_id", fixed(&|p| p.mission_id = base.mission_id)),
-        ("delete_request_id", fixed(&|p| p.delete_request_id = base.delete_request_id)),
+        (
+            "delete_request_id",
+            fixed(&|p| p.delete_request_id = base.delete_request_id),
+        ),
     ];
     drop(job);
     for (field, payload) in cases {
@@ -135,12 +170,22 @@ fn a14_m_d_m_e_m_f_an_approval_of_another_delete_is_for_that_one_only() {
             document[unique] = json!(uuid());
         }
         let mut payload = payload;
-        payload.approval_id = lockgate::job::ApprovalId::parse(document["approval_id"].as_str().unwrap()).unwrap();
+        payload.approval_id =
+            lockgate::job::ApprovalId::parse(document["approval_id"].as_str().unwrap()).unwrap();
         site.drop_json(Role::Delete, &document);
         site.drop_json(Role::Delete, &site.envelope(&payload));
         rig.settle();
-        rig.assert_outcome(&document, "REJECTED", "delete_denied", &format!("approval_mismatch:{field}"));
-        assert_eq!(approval_state(&rig, &document), "VERIFIED", "a denial does not touch the approval");
+        rig.assert_outcome(
+            &document,
+            "REJECTED",
+            "delete_denied",
+            &format!("approval_mismatch:{field}"),
+        );
+        assert_eq!(
+            approval_state(&rig, &document),
+            "VERIFIED",
+            "a denial does not touch the approval"
+        );
     }
     assert_eq!(vault.sent(), 0);
     rig.verify();
@@ -164,21 +209,32 @@ fn t32_t33_t34_m_a_m_v_envelopes_that_do_not_hold_are_refused_at_the_door() {
     let first = if signature.starts_with('A') { "B" } else { "A" };
     flipped["signatures"][0]["signature"] = json!(format!("{first}{}", &signature[1..]));
     let mut changed = good.clone();
-    let text = String::from_utf8(bytes.clone()).unwrap().replace("\"a.md\"", "\"b.md\"");
+    let text = String::from_utf8(bytes.clone())
+        .unwrap()
+        .replace("\"a.md\"", "\"b.md\"");
     changed["payload_b64"] = json!(base64(text.as_bytes()));
     let elsewhere = {
         let mut envelope = lockgate::approval::Envelope::unsigned(bytes.clone());
         let scheme = lockgate::signing::key::Scheme::Ed25519;
-        envelope.add(site.key.sign(scheme, lockgate::approval::Purpose::Approval, &uuid(), &bytes)).unwrap();
+        envelope
+            .add(
+                site.key
+                    .sign(scheme, lockgate::approval::Purpose::Approval, &uuid(), &bytes),
+            )
+            .unwrap();
         serde_json::from_slice::<Value>(&envelope.to_canonical()).unwrap()
     };
     let mut late = payload.clone();
-    late.expires_at = lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW + 25 * 3_600_000))).unwrap();
+    late.expires_at =
+        lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW + 25 * 3_600_000))).unwrap();
     let mut over = payload.clone();
-    over.issued_at = lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW - 7_200_000))).unwrap();
-    over.expires_at = lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW - 1000))).unwrap();
+    over.issued_at =
+        lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW - 7_200_000))).unwrap();
+    over.expires_at =
+        lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW - 1000))).unwrap();
     let mut early = payload.clone();
-    early.issued_at = lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW + 61_000))).unwrap();
+    early.issued_at =
+        lockgate::job::Timestamp::parse(&lockgate::job::format_utc(WallMs(NOW + 61_000))).unwrap();
     let cases = [
         (flipped, "signature_invalid"),
         (changed, "signature_invalid"),
@@ -187,7 +243,13 @@ fn t32_t33_t34_m_a_m_v_envelopes_that_do_not_hold_are_refused_at_the_door() {
         (site.envelope(&late), "approval_too_long"),
         (site.envelope(&over), "approval_expired"),
         (site.envelope(&early), "approval_not_yet_valid"),
-        (site.envelope_by(&[&site.key], format!(" {}", String::from_utf8(bytes.clone()).unwrap()).as_bytes()), "approval_not_canonical"),
+        (
+            site.envelope_by(
+                &[&site.key],
+                format!(" {}", String::from_utf8(bytes.clone()).unwrap()).as_bytes(),
+            ),
+            "approval_not_canonical",
+        ),
     ];
     site.drop_json(Role::Delete, &job);
     for (envelope, _) in &cases {
@@ -209,10 +271,17 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| (word << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let word = chunk
+            .iter()
+            .fold(0u32, |word, byte| (word << 8) | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for at in 0..4 {
             let sextet = (word >> (18 - 6 * at)) & 63;
-            let letter = if at <= chunk.len() { char::from(ALPHABET[sextet as usize]) } else { '=' };
+            let letter = if at <= chunk.len() {
+                char::from(ALPHABET[sextet as usize])
+            } else {
+                '='
+            };
             write!(text, "{letter}").unwrap();
         }
     }
@@ -223,14 +292,24 @@ fn base64(bytes: &[u8]) -> String {
 fn t33_a_key_taken_out_of_the_file_denies_at_the_claim() {
     let (site, commit) = ready();
     let (mut rig, vault) = scripted(&site, &[]);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+        .unwrap();
     let job = site.delete_job("a.md", &commit, "text");
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.settle();
     let other = ApproverKey::generate().unwrap();
-    std::fs::write(site.dir().join("approvers"), format!("bob@example.org {}\n", other.public().to_openssh())).unwrap();
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, false, 0, "test")).unwrap();
+    std::fs::write(
+        site.dir().join("approvers"),
+        format!("bob@example.org {}\n", other.public().to_openssh()),
+    )
+    .unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, false, 0, "test"))
+        .unwrap();
     rig.settle();
     rig.assert_outcome(&job, "REJECTED", "delete_denied", "key_unknown");
     assert_eq!(vault.sent(), 0);
@@ -256,7 +335,10 @@ fn m_s_two_signatures_of_one_person_are_one_person() {
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &site.envelope_by(&[&site.key, &second], &bytes));
     rig.settle();
-    assert_eq!((rig.row(&job).hold.as_deref(), vault.sent()), (Some("approval"), 0));
+    assert_eq!(
+        (rig.row(&job).hold.as_deref(), vault.sent()),
+        (Some("approval"), 0)
+    );
     site.drop_json(Role::Delete, &site.envelope_by(&[&bob], &bytes));
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
@@ -268,7 +350,10 @@ fn a15_a16_a17_drift_leaves_the_approval_unspent() {
     let (mut rig, vault) = scripted(&site, &[]);
     site.put_in_vault("a.md", "a person's words");
     std::fs::remove_file(site.dir().join("vault/b.md")).unwrap();
-    let (edited, absent) = (site.delete_job("a.md", &commit, "text"), site.delete_job("b.md", &commit, "text"));
+    let (edited, absent) = (
+        site.delete_job("a.md", &commit, "text"),
+        site.delete_job("b.md", &commit, "text"),
+    );
     for job in [&edited, &absent] {
         site.drop_json(Role::Delete, job);
         site.drop_json(Role::Delete, &site.envelope(&site.payload(job, WallMs(NOW))));
@@ -276,7 +361,10 @@ fn a15_a16_a17_drift_leaves_the_approval_unspent() {
     rig.settle();
     assert_eq!(rig.outcome(&edited).1, "target_drift");
     rig.assert_outcome(&absent, "REJECTED", "target_drift", "absent");
-    assert_eq!((approval_state(&rig, &edited), approval_state(&rig, &absent)), ("VERIFIED".into(), "VERIFIED".into()));
+    assert_eq!(
+        (approval_state(&rig, &edited), approval_state(&rig, &absent)),
+        ("VERIFIED".into(), "VERIFIED".into())
+    );
     assert_eq!(vault.sent(), 0);
     assert_eq!(site.in_vault("a.md").as_deref(), Some("a person's words"));
     rig.verify();
@@ -287,22 +375,41 @@ fn t35_an_approval_that_expires_and_a_clock_set_back_send_nothing() {
     let (site, commit) = ready();
     let (mut rig, vault) = scripted(&site, &[]);
     let job = site.delete_job("a.md", &commit, "text");
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+        .unwrap();
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.settle();
     rig.clock.advance(3_600_000);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, false, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, false, 0, "test"))
+        .unwrap();
     rig.settle();
     assert_eq!(rig.row(&job).detail.as_deref(), Some("approval_expired"));
     let fresh = site.payload(&job, WallMs(NOW + 3_600_000));
     rig.clock.jump_wall(-10 * 60_000);
     site.drop_json(Role::Delete, &site.envelope(&fresh));
     rig.settle();
-    assert_eq!(vault.sent(), 0, "a22: with a clock that went back nothing is sent");
-    assert!(rig.gear.conditions.list().iter().any(|condition| condition.reason == "clock"));
+    assert_eq!(
+        vault.sent(),
+        0,
+        "a22: with a clock that went back nothing is sent"
+    );
+    assert!(
+        rig.gear
+            .conditions
+            .list()
+            .iter()
+            .any(|condition| condition.reason == "clock")
+    );
     rig.clock.jump_wall(10 * 60_000);
-    site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW + 3_600_000))));
+    site.drop_json(
+        Role::Delete,
+        &site.envelope(&site.payload(&job, WallMs(NOW + 3_600_000))),
+    );
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
 }
@@ -317,12 +424,26 @@ fn f08_f06_an_outage_spends_nothing() {
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.settle();
     rig.wait(600_000, 30_000);
-    assert_eq!((rig.row(&job).state.as_str(), rig.row(&job).attempt, approval_state(&rig, &job).as_str()), ("READY", 0, "VERIFIED"));
+    assert_eq!(
+        (
+            rig.row(&job).state.as_str(),
+            rig.row(&job).attempt,
+            approval_state(&rig, &job).as_str()
+        ),
+        ("READY", 0, "VERIFIED")
+    );
     vault.down.store(false, Ordering::SeqCst);
     let (source, away) = (site.dir().join("source"), site.dir().join("source.away"));
     std::fs::rename(&source, &away).unwrap();
     rig.wait(600_000, 30_000);
-    assert_eq!((rig.row(&job).state.as_str(), rig.row(&job).attempt, approval_state(&rig, &job).as_str()), ("READY", 0, "VERIFIED"));
+    assert_eq!(
+        (
+            rig.row(&job).state.as_str(),
+            rig.row(&job).attempt,
+            approval_state(&rig, &job).as_str()
+        ),
+        ("READY", 0, "VERIFIED")
+    );
     std::fs::rename(&away, &source).unwrap();
     rig.wait(600_000, 30_000);
     rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
@@ -333,16 +454,73 @@ fn f08_f06_an_outage_spends_nothing() {
 fn f10_f12_f14_f16_f18_each_answer_has_its_own_end_and_nothing_is_repeated() {
     let unclear = || Answer::NoAnswer { detail: "no_answer" };
     let cases = [
-        (Fate::Done(unclear()), "OUTCOME_UNKNOWN", "outcome_unknown", "RESERVED"),
-        (Fate::NotDone(unclear()), "OUTCOME_UNKNOWN", "outcome_unknown", "RESERVED"),
-        (Fate::NotDone(Answer::Refused { detail: "not_a_regular_file" }), "FAILED", "target_refused", "CONSUMED"),
-        (Fate::NotDone(Answer::Credential), "FAILED", "target_refused", "CONSUMED"),
-        (Fate::NotDone(Answer::ServerError), "FAILED", "target_error", "CONSUMED"),
-        (Fate::Done(Answer::ServerError), "OUTCOME_UNKNOWN", "outcome_unknown", "RESERVED"),
-        (Fate::NotDone(Answer::Busy { retry_after_ms: None }), "FAILED", "target_refused", "CONSUMED"),
-        (Fate::NotDone(Answer::NotSent { why: FaultText::new("step", Some(5)) }), "FAILED", "target_error", "CONSUMED"),
-        (Fate::NotDone(Answer::Drift { found: Seen::Absent, kept_aside: false }), "REJECTED", "target_drift", "CONSUMED"),
-        (Fate::NotDone(Answer::Done), "OUTCOME_UNKNOWN", "outcome_unknown", "RESERVED"),
+        (
+            Fate::Done(unclear()),
+            "OUTCOME_UNKNOWN",
+            "outcome_unknown",
+            "RESERVED",
+        ),
+        (
+            Fate::NotDone(unclear()),
+            "OUTCOME_UNKNOWN",
+            "outcome_unknown",
+            "RESERVED",
+        ),
+        (
+            Fate::NotDone(Answer::Refused {
+                detail: "not_a_regular_file",
+            }),
+            "FAILED",
+            "target_refused",
+            "CONSUMED",
+        ),
+        (
+            Fate::NotDone(Answer::Credential),
+            "FAILED",
+            "target_refused",
+            "CONSUMED",
+        ),
+        (
+            Fate::NotDone(Answer::ServerError),
+            "FAILED",
+            "target_error",
+            "CONSUMED",
+        ),
+        (
+            Fate::Done(Answer::ServerError),
+            "OUTCOME_UNKNOWN",
+            "outcome_unknown",
+            "RESERVED",
+        ),
+        (
+            Fate::NotDone(Answer::Busy { retry_after_ms: None }),
+            "FAILED",
+            "target_refused",
+            "CONSUMED",
+        ),
+        (
+            Fate::NotDone(Answer::NotSent {
+                why: FaultText::new("step", Some(5)),
+            }),
+            "FAILED",
+            "target_error",
+            "CONSUMED",
+        ),
+        (
+            Fate::NotDone(Answer::Drift {
+                found: Seen::Absent,
+                kept_aside: false,
+            }),
+            "REJECTED",
+            "target_drift",
+            "CONSUMED",
+        ),
+        (
+            Fate::NotDone(Answer::Done),
+            "OUTCOME_UNKNOWN",
+            "outcome_unknown",
+            "RESERVED",
+        ),
     ];
     for (fate, state, code, approval) in cases {
         let (site, commit) = ready();
@@ -380,7 +558,9 @@ fn f24_t39_without_its_key_nothing_is_claimed_and_health_says_so() {
 fn m_q_a_path_that_the_other_role_left_unresolved_is_not_touched() {
     let (site, commit) = ready();
     let save = site.role(Role::Save);
-    let path = parsed(&site.delete_job("a.md", &commit, "text"), Role::Delete).vault_path().clone();
+    let path = parsed(&site.delete_job("a.md", &commit, "text"), Role::Delete)
+        .vault_path()
+        .clone();
     save.gear.fence.publish(std::slice::from_ref(&path)).unwrap();
     let (mut rig, vault) = scripted(&site, &[]);
     let job = site.delete_job("a.md", &commit, "text");
@@ -388,7 +568,14 @@ fn m_q_a_path_that_the_other_role_left_unresolved_is_not_touched() {
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.settle();
     rig.wait(60_000, 5_000);
-    assert_eq!((vault.sent(), rig.row(&job).attempt, approval_state(&rig, &job).as_str()), (0, 0, "VERIFIED"));
+    assert_eq!(
+        (
+            vault.sent(),
+            rig.row(&job).attempt,
+            approval_state(&rig, &job).as_str()
+        ),
+        (0, 0, "VERIFIED")
+    );
     save.gear.fence.remove(std::slice::from_ref(&path)).unwrap();
     let guard = save.gear.fence.try_lock(&path).unwrap().unwrap();
     rig.wait(60_000, 5_000);
@@ -406,7 +593,10 @@ fn m_u_a_pause_in_the_last_moment_sends_nothing_and_costs_the_approval() {
         let job = site.delete_job("a.md", &commit, "text");
         site.drop_json(Role::Delete, &job);
         if how == "pause" {
-            rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+            rig.gear
+                .ledger
+                .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+                .unwrap();
         } else {
             std::fs::write(site.dir().join("state/frozen"), "").unwrap();
         }
@@ -420,17 +610,29 @@ fn m_u_a_pause_in_the_last_moment_sends_nothing_and_costs_the_approval() {
 fn a_withdrawal_by_a_signer_takes_the_approval_back() {
     let (site, commit) = ready();
     let (mut rig, vault) = scripted(&site, &[]);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+        .unwrap();
     let job = site.delete_job("a.md", &commit, "text");
     let payload = site.payload(&job, WallMs(NOW));
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &site.envelope(&payload));
     rig.settle();
-    let withdrawal = lockgate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap().to_canonical();
+    let withdrawal = lockgate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW))
+        .unwrap()
+        .to_canonical();
     let sign = |key: &ApproverKey| {
         let mut envelope = lockgate::approval::Envelope::unsigned(withdrawal.clone());
         let scheme = lockgate::signing::key::Scheme::Sshsig;
-        envelope.add(key.sign(scheme, lockgate::approval::Purpose::Withdrawal, &site.instance, &withdrawal)).unwrap();
+        envelope
+            .add(key.sign(
+                scheme,
+                lockgate::approval::Purpose::Withdrawal,
+                &site.instance,
+                &withdrawal,
+            ))
+            .unwrap();
         serde_json::from_slice::<Value>(&envelope.to_canonical()).unwrap()
     };
     let stranger = sign(&ApproverKey::generate().unwrap());
@@ -439,7 +641,10 @@ fn a_withdrawal_by_a_signer_takes_the_approval_back() {
     assert_eq!(rig.refusal_code(&stranger), "key_unknown");
     site.drop_json(Role::Delete, &sign(&site.key));
     rig.settle();
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, false, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, false, 0, "test"))
+        .unwrap();
     rig.settle();
     rig.assert_outcome(&job, "REJECTED", "delete_denied", "approval_withdrawn");
     assert_eq!(vault.sent(), 0);
@@ -456,7 +661,10 @@ fn t22_many_approved_deletes_by_two_workers_are_each_sent_once() {
     for name in &names {
         site.put_in_vault(name, "text");
         let job = site.delete_job(name, &commit, "text");
-        lines.push_str(&format!("{job}\n{}\n", site.envelope(&site.payload(&job, WallMs(NOW)))));
+        lines.push_str(&format!(
+            "{job}\n{}\n",
+            site.envelope(&site.payload(&job, WallMs(NOW)))
+        ));
         jobs.push(job);
     }
     site.drop_file(Role::Delete, "all.jsonl", lines.as_bytes());
@@ -464,7 +672,10 @@ fn t22_many_approved_deletes_by_two_workers_are_each_sent_once() {
     let vault = Scripted::new(outside.vault.clone(), &[]);
     let clock = Arc::new(TestClock::at(WallMs(NOW)));
     let open = || {
-        let outside = Outside { vault: vault.clone(), ..Outside::configured(&site.config()) };
+        let outside = Outside {
+            vault: vault.clone(),
+            ..Outside::configured(&site.config())
+        };
         site.role_with(Role::Delete, clock.clone(), outside)
     };
     let (mut first, mut second) = (open(), open());

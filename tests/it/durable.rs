@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn wall_now() -> WallMs {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
     WallMs(i64::try_from(since.as_millis()).unwrap())
 }
 
@@ -37,7 +39,12 @@ fn drop_both(site: &Site, job: &Value, envelope: &Value) {
 fn sync_library(site: &Site) -> String {
     let library = site.dir().join("sync_log.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/sync_log.c");
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status().unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(source)
+        .status()
+        .unwrap();
     assert!(built.success(), "cc, which SQLite needs as well");
     library.to_str().unwrap().to_owned()
 }
@@ -45,7 +52,11 @@ fn sync_library(site: &Site) -> String {
 /// A role whose syncs fail, once it has started, for files whose path contains `fail` (`$` is its end).
 fn failing(site: &Site, role: Role, fail: &str) -> Daemon {
     let when = site.dir().join("syncs-fail");
-    let variables = [("LD_PRELOAD", &*sync_library(site)), ("SYNC_FAIL", fail), ("SYNC_FAIL_WHEN", when.to_str().unwrap())];
+    let variables = [
+        ("LD_PRELOAD", &*sync_library(site)),
+        ("SYNC_FAIL", fail),
+        ("SYNC_FAIL_WHEN", when.to_str().unwrap()),
+    ];
     let daemon = Daemon::with(site, role, &variables);
     std::fs::write(when, "").unwrap();
     daemon
@@ -70,7 +81,8 @@ fn inbox(site: &Site, role: Role) -> PathBuf {
 
 fn approval_state(site: &Site) -> String {
     let db = rusqlite::Connection::open(inbox(site, Role::Delete)).unwrap();
-    db.query_row("SELECT state FROM approvals", [], |row| row.get(0)).unwrap()
+    db.query_row("SELECT state FROM approvals", [], |row| row.get(0))
+        .unwrap()
 }
 
 fn is_spent(site: &Site, job: &Value) -> bool {
@@ -88,16 +100,34 @@ fn m_o_m_n_m_y_each_step_of_a_delete_is_synced_before_the_next() {
     let (site, job, envelope) = approved();
     let log = site.dir().join("syncs");
     let library = sync_library(&site);
-    let daemon = Daemon::with(&site, Role::Delete, &[("LD_PRELOAD", &library), ("SYNC_LOG", log.to_str().unwrap())]);
+    let daemon = Daemon::with(
+        &site,
+        Role::Delete,
+        &[("LD_PRELOAD", &library), ("SYNC_LOG", log.to_str().unwrap())],
+    );
     drop_both(&site, &job, &envelope);
     daemon.wait_state(&job, &["SUCCEEDED"]);
     let text = std::fs::read_to_string(log).unwrap();
     let synced: Vec<&str> = text.lines().collect();
-    let last = |what: &str| synced.iter().rposition(|line| line.contains(what)).unwrap_or_else(|| panic!("{what} is never synced: {text}"));
+    let last = |what: &str| {
+        synced
+            .iter()
+            .rposition(|line| line.contains(what))
+            .unwrap_or_else(|| panic!("{what} is never synced: {text}"))
+    };
     let spent = last("/spent.log");
-    let first_copy = synced.iter().position(|line| line.contains("/recovery/")).unwrap_or_else(|| panic!("no copy is synced: {text}"));
-    assert!(first_copy < last("/unresolved.delete") && last("/unresolved.delete") < spent, "{text}");
-    assert!(synced[spent..].iter().any(|line| line.ends_with("/inbox.db-wal")), "EXECUTING and the settlement after it: {text}");
+    let first_copy = synced
+        .iter()
+        .position(|line| line.contains("/recovery/"))
+        .unwrap_or_else(|| panic!("no copy is synced: {text}"));
+    assert!(
+        first_copy < last("/unresolved.delete") && last("/unresolved.delete") < spent,
+        "{text}"
+    );
+    assert!(
+        synced[spent..].iter().any(|line| line.ends_with("/inbox.db-wal")),
+        "EXECUTING and the settlement after it: {text}"
+    );
 }
 
 #[test]
@@ -119,7 +149,14 @@ fn m_q_paths_that_cannot_be_published_are_not_sent() {
     let daemon = failing(&site, Role::Delete, "/unresolved.delete$");
     drop_both(&site, &job, &envelope);
     wait_detail(&daemon, &job, "fence_unreadable");
-    assert_eq!((site.in_vault("a.md").as_deref(), is_spent(&site, &job), approval_state(&site)), (Some("text"), false, "VERIFIED".into()));
+    assert_eq!(
+        (
+            site.in_vault("a.md").as_deref(),
+            is_spent(&site, &job),
+            approval_state(&site)
+        ),
+        (Some("text"), false, "VERIFIED".into())
+    );
 }
 
 #[test]
@@ -139,7 +176,14 @@ fn m_y_a_recovery_copy_that_cannot_be_synced_spends_nothing() {
     let daemon = failing(&site, Role::Delete, "/recovery/");
     drop_both(&site, &job, &envelope);
     wait_detail(&daemon, &job, "recovery_copy");
-    assert_eq!((site.in_vault("a.md").as_deref(), is_spent(&site, &job), approval_state(&site)), (Some("text"), false, "VERIFIED".into()));
+    assert_eq!(
+        (
+            site.in_vault("a.md").as_deref(),
+            is_spent(&site, &job),
+            approval_state(&site)
+        ),
+        (Some("text"), false, "VERIFIED".into())
+    );
     assert_eq!(copies(&site), 0);
 }
 
@@ -149,7 +193,10 @@ fn m_y_copies_that_cannot_be_named_durably_spend_nothing_and_are_made_again() {
     let daemon = Daemon::armed(&site, Role::Delete, "recovery.named=error");
     drop_both(&site, &job, &envelope);
     wait_detail(&daemon, &job, "recovery_copy");
-    assert_eq!((site.in_vault("a.md").as_deref(), is_spent(&site, &job)), (Some("text"), false));
+    assert_eq!(
+        (site.in_vault("a.md").as_deref(), is_spent(&site, &job)),
+        (Some("text"), false)
+    );
     daemon.wait_state(&job, &["SUCCEEDED"]);
     assert_eq!((site.in_vault("a.md"), copies(&site)), (None, 1));
 }
@@ -160,7 +207,11 @@ fn m_y_t24_a_kill_while_spending_leaves_the_copy_the_file_and_an_unknown_outcome
     let mut daemon = Daemon::armed(&site, Role::Delete, "spent.appended");
     drop_both(&site, &job, &envelope);
     daemon.wait_end();
-    assert_eq!((copies(&site), site.in_vault("a.md").as_deref()), (1, Some("text")), "the copy was there first");
+    assert_eq!(
+        (copies(&site), site.in_vault("a.md").as_deref()),
+        (1, Some("text")),
+        "the copy was there first"
+    );
     let daemon = Daemon::start(&site, Role::Delete);
     let found = daemon.wait_state(&job, &["OUTCOME_UNKNOWN"]);
     assert!(found.to_string().contains("spent_not_sent"), "m_h: {found}");
@@ -180,7 +231,10 @@ fn m_u_a_pause_or_the_frozen_file_after_spending_still_stops_the_send() {
         stop_role(&site, Role::Delete, how);
         daemon.go_on();
         let found = daemon.wait_state(&job, &["REJECTED"]).to_string();
-        assert!(found.contains("delete_denied") && found.contains("approval_spent"), "{how}: {found}");
+        assert!(
+            found.contains("delete_denied") && found.contains("approval_spent"),
+            "{how}: {found}"
+        );
         assert_eq!(site.in_vault("a.md").as_deref(), Some("text"), "{how}");
         assert!(is_spent(&site, &job), "{how}: it was spent before");
     }
@@ -209,6 +263,13 @@ fn stop_role(site: &Site, role: Role, how: &str) {
         "freeze" => Switch::Freeze,
         _ => return std::fs::write(site.dir().join("state/frozen"), "").unwrap(),
     };
-    let ledger = Ledger::open(&inbox(site, role), role, Arc::new(SystemClock::new("another".to_owned()))).unwrap();
-    ledger.write(move |tx| tx.switch(switch, true, 0, "test")).unwrap();
+    let ledger = Ledger::open(
+        &inbox(site, role),
+        role,
+        Arc::new(SystemClock::new("another".to_owned())),
+    )
+    .unwrap();
+    ledger
+        .write(move |tx| tx.switch(switch, true, 0, "test"))
+        .unwrap();
 }

@@ -30,8 +30,20 @@ fn scene(role: Role) -> Scene {
     }
     let outside = Outside::configured(&site.config());
     let vault = Scripted::new(outside.vault.clone(), &[]);
-    let rig = site.role_with(role, Arc::new(TestClock::at(WallMs(NOW))), Outside { vault: vault.clone(), ..outside });
-    Scene { site, commit, rig, vault }
+    let rig = site.role_with(
+        role,
+        Arc::new(TestClock::at(WallMs(NOW))),
+        Outside {
+            vault: vault.clone(),
+            ..outside
+        },
+    );
+    Scene {
+        site,
+        commit,
+        rig,
+        vault,
+    }
 }
 
 impl Scene {
@@ -52,11 +64,21 @@ impl Scene {
 
     fn drop_approved(&self, job: &Value) {
         self.site.drop_json(Role::Delete, job);
-        self.site.drop_json(Role::Delete, &self.site.envelope(&self.site.payload(job, WallMs(NOW))));
+        self.site.drop_json(
+            Role::Delete,
+            &self.site.envelope(&self.site.payload(job, WallMs(NOW))),
+        );
     }
 
     fn approval_state(&self, job: &Value) -> String {
-        self.rig.gear.ledger.approval(job["approval_id"].as_str().unwrap()).unwrap().unwrap().0.state
+        self.rig
+            .gear
+            .ledger
+            .approval(job["approval_id"].as_str().unwrap())
+            .unwrap()
+            .unwrap()
+            .0
+            .state
     }
 
     fn is_in_spent_log(&self, job: &Value) -> bool {
@@ -86,7 +108,9 @@ fn change(dir: &Path, role: Role, statement: &str) {
 }
 
 fn published(dir: &Path, role: Role) -> bool {
-    std::fs::read_to_string(dir.join(format!("fence/unresolved.{role}"))).unwrap().contains("+ /app/vault/a.md\n")
+    std::fs::read_to_string(dir.join(format!("fence/unresolved.{role}")))
+        .unwrap()
+        .contains("+ /app/vault/a.md\n")
 }
 
 /// How far the audit is, and how far the epoch file says that it is.
@@ -104,16 +128,40 @@ fn m_n_m_q_m_y_everything_stands_on_disk_before_a_delete_is_sent() {
     let mut scene = scene(Role::Delete);
     let job = scene.drop_delete();
     let seen: Seen = Arc::default();
-    let (told, dir, approval) = (Arc::clone(&seen), scene.site.dir().to_path_buf(), job["approval_id"].as_str().unwrap().to_owned());
-    let copy: PathBuf = dir.join(format!("state/delete/recovery/{}", job["job_id"].as_str().unwrap()));
+    let (told, dir, approval) = (
+        Arc::clone(&seen),
+        scene.site.dir().to_path_buf(),
+        job["approval_id"].as_str().unwrap().to_owned(),
+    );
+    let copy: PathBuf = dir.join(format!(
+        "state/delete/recovery/{}",
+        job["job_id"].as_str().unwrap()
+    ));
     scene.before_send(move || {
         let copies = std::fs::read_dir(copy.parent().unwrap()).unwrap().flatten();
-        let copied = copies.filter(|entry| entry.path().to_string_lossy().starts_with(&*copy.to_string_lossy())).count();
+        let copied = copies
+            .filter(|entry| {
+                entry
+                    .path()
+                    .to_string_lossy()
+                    .starts_with(&*copy.to_string_lossy())
+            })
+            .count();
         let (audit, epoch) = audit_and_epoch_file(&dir, Role::Delete);
         *told.lock().unwrap() = vec![
             ("state", asked(&dir, Role::Delete, "SELECT state FROM jobs")),
-            ("approval", asked(&dir, Role::Delete, "SELECT state FROM approvals")),
-            ("audit", asked(&dir, Role::Delete, "SELECT group_concat(kind) FROM (SELECT kind FROM audit ORDER BY seq)")),
+            (
+                "approval",
+                asked(&dir, Role::Delete, "SELECT state FROM approvals"),
+            ),
+            (
+                "audit",
+                asked(
+                    &dir,
+                    Role::Delete,
+                    "SELECT group_concat(kind) FROM (SELECT kind FROM audit ORDER BY seq)",
+                ),
+            ),
             ("spent", spent_log(&dir).contains(&approval).to_string()),
             ("copies", copied.to_string()),
             ("published", published(&dir, Role::Delete).to_string()),
@@ -131,7 +179,10 @@ fn m_n_m_q_m_y_everything_stands_on_disk_before_a_delete_is_sent() {
         ("published", "true"),
         ("epoch file behind", "false"),
     ];
-    assert_eq!(*seen.lock().unwrap(), expected.map(|(what, value)| (what, value.to_owned())));
+    assert_eq!(
+        *seen.lock().unwrap(),
+        expected.map(|(what, value)| (what, value.to_owned()))
+    );
 }
 
 #[test]
@@ -145,15 +196,30 @@ fn m_n_m_q_everything_stands_on_disk_before_a_save_is_sent() {
         let (audit, epoch) = audit_and_epoch_file(&dir, Role::Save);
         *told.lock().unwrap() = vec![
             ("state", asked(&dir, Role::Save, "SELECT state FROM jobs")),
-            ("audit", asked(&dir, Role::Save, "SELECT group_concat(kind) FROM (SELECT kind FROM audit ORDER BY seq)")),
+            (
+                "audit",
+                asked(
+                    &dir,
+                    Role::Save,
+                    "SELECT group_concat(kind) FROM (SELECT kind FROM audit ORDER BY seq)",
+                ),
+            ),
             ("published", published(&dir, Role::Save).to_string()),
             ("epoch file behind", (audit != epoch).to_string()),
         ];
     });
     scene.rig.settle();
     scene.rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
-    let expected = [("state", "EXECUTING"), ("audit", "REQUESTED,SENT"), ("published", "true"), ("epoch file behind", "false")];
-    assert_eq!(*seen.lock().unwrap(), expected.map(|(what, value)| (what, value.to_owned())));
+    let expected = [
+        ("state", "EXECUTING"),
+        ("audit", "REQUESTED,SENT"),
+        ("published", "true"),
+        ("epoch file behind", "false"),
+    ];
+    assert_eq!(
+        *seen.lock().unwrap(),
+        expected.map(|(what, value)| (what, value.to_owned()))
+    );
 }
 
 #[test]
@@ -164,7 +230,10 @@ fn t35_m_b_an_approval_that_expires_between_the_gate_and_the_send_is_not_spent()
     scene.at_gate(move || clock.advance(3_600_000));
     scene.rig.settle();
     let row = scene.rig.row(&job);
-    assert_eq!((row.state.as_str(), row.hold.as_deref(), row.detail.as_deref()), ("READY", Some("approval"), Some("approval_expired")));
+    assert_eq!(
+        (row.state.as_str(), row.hold.as_deref(), row.detail.as_deref()),
+        ("READY", Some("approval"), Some("approval_expired"))
+    );
     scene.assert_nothing_spent_or_sent(&job);
 }
 
@@ -178,11 +247,23 @@ fn m_t_a_withdrawal_between_the_gate_and_the_send_is_the_last_word() {
         let digest = lockgate::job::sha256(b"a withdrawal");
         let settings = settings.clone();
         ledger
-            .write(move |tx| tx.receive_withdrawal(0, digest, approval, "2026-11-30T12:00:00Z", "ada@example.org", &rules(), &settings))
+            .write(move |tx| {
+                tx.receive_withdrawal(
+                    0,
+                    digest,
+                    approval,
+                    "2026-11-30T12:00:00Z",
+                    "ada@example.org",
+                    &rules(),
+                    &settings,
+                )
+            })
             .unwrap();
     });
     scene.rig.settle();
-    scene.rig.assert_outcome(&job, "REJECTED", "delete_denied", "approval_withdrawn");
+    scene
+        .rig
+        .assert_outcome(&job, "REJECTED", "delete_denied", "approval_withdrawn");
     scene.assert_nothing_spent_or_sent(&job);
 }
 
@@ -200,7 +281,9 @@ fn m_r_an_approval_that_is_void_since_the_gate_is_not_spent() {
             .unwrap();
     });
     scene.rig.settle();
-    scene.rig.assert_outcome(&job, "REJECTED", "delete_denied", "approval_void");
+    scene
+        .rig
+        .assert_outcome(&job, "REJECTED", "delete_denied", "approval_void");
     scene.assert_nothing_spent_or_sent(&job);
 }
 
@@ -211,7 +294,9 @@ fn t33_m_t_a_key_taken_away_between_the_gate_and_the_send_denies() {
     let approvers = scene.site.dir().join("approvers");
     scene.at_gate(move || std::fs::write(&approvers, "# nobody\n").unwrap());
     scene.rig.settle();
-    scene.rig.assert_outcome(&job, "REJECTED", "delete_denied", "key_unknown");
+    scene
+        .rig
+        .assert_outcome(&job, "REJECTED", "delete_denied", "key_unknown");
     scene.assert_nothing_spent_or_sent(&job);
     assert_eq!(scene.approval_state(&job), "VERIFIED");
 }
@@ -221,15 +306,30 @@ fn m_u_a_pause_or_freeze_between_the_gate_and_the_send_spends_nothing() {
     for how in ["pause", "freeze", "frozen file"] {
         let mut scene = scene(Role::Delete);
         let job = scene.drop_delete();
-        let (ledger, frozen) = (scene.rig.gear.ledger.clone(), scene.site.dir().join("state/frozen"));
+        let (ledger, frozen) = (
+            scene.rig.gear.ledger.clone(),
+            scene.site.dir().join("state/frozen"),
+        );
         scene.at_gate(move || match how {
-            "pause" => ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap(),
-            "freeze" => ledger.write(|tx| tx.switch(Switch::Freeze, true, 0, "test")).unwrap(),
+            "pause" => ledger
+                .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+                .unwrap(),
+            "freeze" => ledger
+                .write(|tx| tx.switch(Switch::Freeze, true, 0, "test"))
+                .unwrap(),
             _ => std::fs::write(&frozen, "").unwrap(),
         });
         scene.rig.settle();
         let row = scene.rig.row(&job);
-        assert_eq!((row.state.as_str(), row.attempt, scene.approval_state(&job).as_str()), ("READY", 0, "VERIFIED"), "{how}");
+        assert_eq!(
+            (
+                row.state.as_str(),
+                row.attempt,
+                scene.approval_state(&job).as_str()
+            ),
+            ("READY", 0, "VERIFIED"),
+            "{how}"
+        );
         scene.assert_nothing_spent_or_sent(&job);
     }
 }
@@ -242,14 +342,30 @@ fn m_u_the_frozen_file_stops_claims_and_a_frozen_role_leaves_files_unread() {
     scene.rig.read_files();
     std::fs::write(scene.site.dir().join("state/frozen"), "").unwrap();
     scene.rig.settle();
-    assert_eq!((scene.rig.row(&waiting).state.as_str(), scene.vault.sent()), ("READY", 0));
+    assert_eq!(
+        (scene.rig.row(&waiting).state.as_str(), scene.vault.sent()),
+        ("READY", 0)
+    );
     std::fs::remove_file(scene.site.dir().join("state/frozen")).unwrap();
-    scene.rig.gear.ledger.write(|tx| tx.switch(Switch::Freeze, true, 0, "test")).unwrap();
+    scene
+        .rig
+        .gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Freeze, true, 0, "test"))
+        .unwrap();
     let late = scene.site.save_job("b.md", &scene.commit, "text");
     scene.site.drop_json(Role::Save, &late);
     scene.rig.settle();
-    assert!(scene.rig.gear.ledger.job(id(&late)).unwrap().is_none(), "the file waits");
-    scene.rig.gear.ledger.write(|tx| tx.switch(Switch::Freeze, false, 0, "test")).unwrap();
+    assert!(
+        scene.rig.gear.ledger.job(id(&late)).unwrap().is_none(),
+        "the file waits"
+    );
+    scene
+        .rig
+        .gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Freeze, false, 0, "test"))
+        .unwrap();
     scene.rig.settle();
     for job in [&waiting, &late] {
         scene.rig.assert_outcome(job, "SUCCEEDED", "saved", "");
@@ -265,7 +381,9 @@ fn m_z_a_delete_whose_lease_is_about_to_end_is_not_sent() {
         let clock = Arc::clone(&scene.rig.clock);
         scene.at_gate(move || clock.advance(late));
         scene.rig.settle();
-        scene.rig.assert_outcome(&job, "REJECTED", "delete_denied", "approval_spent");
+        scene
+            .rig
+            .assert_outcome(&job, "REJECTED", "delete_denied", "approval_spent");
         assert_eq!(scene.vault.sent(), 0, "{late}");
         assert_eq!(scene.site.in_vault("a.md").as_deref(), Some("text"));
         assert_eq!(scene.approval_state(&job), "CONSUMED");
@@ -283,7 +401,11 @@ fn m_z_a_save_whose_lease_is_about_to_end_is_not_sent_but_tried_again() {
         scene.at_gate(move || clock.advance(late));
         scene.rig.settle();
         let row = scene.rig.row(&job);
-        assert_eq!((row.state.as_str(), row.detail.as_deref(), scene.vault.sent()), ("READY", Some("lease_too_short"), 0), "{late}");
+        assert_eq!(
+            (row.state.as_str(), row.detail.as_deref(), scene.vault.sent()),
+            ("READY", Some("lease_too_short"), 0),
+            "{late}"
+        );
         scene.rig.wait(1_000, 250);
         scene.rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
         assert_eq!(scene.vault.sent(), 1);
@@ -293,17 +415,27 @@ fn m_z_a_save_whose_lease_is_about_to_end_is_not_sent_but_tried_again() {
 #[test]
 fn m_z_a_lease_counts_while_it_is_renewed_and_not_once_it_is_lost() {
     let mut scene = scene(Role::Save);
-    scene.site.drop_json(Role::Save, &scene.site.save_job("a.md", &scene.commit, "text"));
+    scene
+        .site
+        .drop_json(Role::Save, &scene.site.save_job("a.md", &scene.commit, "text"));
     scene.rig.read_files();
     let gear = &scene.rig.gear;
     let claimer = gear.claimer();
-    let claimed = gear.ledger.write(move |tx| tx.claim(&claimer, 1)).unwrap().claimed;
+    let claimed = gear
+        .ledger
+        .write(move |tx| tx.claim(&claimer, 1))
+        .unwrap()
+        .claimed;
     gear.leases.add(&claimed);
     scene.rig.clock.advance(LEASE_MS - 1);
     assert!(!gear.leases.outlasts(&claimed[0], 1));
     gear.leases.renew();
     assert!(gear.leases.outlasts(&claimed[0], LEASE_MS - 1) && !gear.leases.outlasts(&claimed[0], LEASE_MS));
-    change(scene.site.dir(), Role::Save, "UPDATE jobs SET lease_token = '6f0c2e9e-9a51-4a0f-9d0b-5d5d5d5d0001'");
+    change(
+        scene.site.dir(),
+        Role::Save,
+        "UPDATE jobs SET lease_token = '6f0c2e9e-9a51-4a0f-9d0b-5d5d5d5d0001'",
+    );
     gear.leases.renew();
     assert!(!gear.leases.outlasts(&claimed[0], 0), "somebody else has it");
     assert_eq!(gear.leases.count(), 0);
@@ -311,18 +443,34 @@ fn m_z_a_lease_counts_while_it_is_renewed_and_not_once_it_is_lost() {
 
 #[test]
 fn m_h_a_lease_that_ended_moves_nothing_while_its_worker_lives() {
-    let Scene { site, commit, mut rig, vault } = scene(Role::Delete);
+    let Scene {
+        site,
+        commit,
+        mut rig,
+        vault,
+    } = scene(Role::Delete);
     let job = site.delete_job("a.md", &commit, "text");
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, WallMs(NOW))));
     rig.read_files();
     let claimer = rig.gear.claimer();
-    let claimed = rig.gear.ledger.write(move |tx| tx.claim(&claimer, 1)).unwrap().claimed;
-    let outside = Outside { vault: vault.clone(), ..Outside::configured(&site.config()) };
+    let claimed = rig
+        .gear
+        .ledger
+        .write(move |tx| tx.claim(&claimer, 1))
+        .unwrap()
+        .claimed;
+    let outside = Outside {
+        vault: vault.clone(),
+        ..Outside::configured(&site.config())
+    };
     let mut other = site.role_with(Role::Delete, Arc::clone(&rig.clock), outside);
     other.wait(10 * LEASE_MS, LEASE_MS);
     let row = other.row(&job);
-    assert_eq!((row.state.as_str(), row.lease_token), ("CLAIMED", Some(claimed[0].token.0.to_string())));
+    assert_eq!(
+        (row.state.as_str(), row.lease_token),
+        ("CLAIMED", Some(claimed[0].token.0.to_string()))
+    );
     drop(rig);
     other.settle();
     other.assert_outcome(&job, "OUTCOME_UNKNOWN", "outcome_unknown", "not_started");
@@ -339,7 +487,10 @@ fn m_d_m_l_an_approved_delete_is_of_the_object_at_the_commit_or_nothing() {
     object["object_id"] = json!("b.md");
     let mut provenance = scene.site.delete_job("a.md", &scene.commit, "text");
     provenance["expected_provenance_hash"] = json!("ab".repeat(32));
-    for (job, code) in [(object, "object_id_mismatch"), (provenance, "provenance_mismatch")] {
+    for (job, code) in [
+        (object, "object_id_mismatch"),
+        (provenance, "provenance_mismatch"),
+    ] {
         scene.drop_approved(&job);
         scene.rig.settle();
         scene.rig.assert_outcome(&job, "REJECTED", code, "");
@@ -368,9 +519,21 @@ fn m_c_spent_log_is_asked_before_anything_is_prepared() {
     }
     scene.site.drop_json(Role::Delete, &again);
     scene.rig.settle();
-    scene.rig.assert_outcome(&again, "REJECTED", "delete_denied", "approval_spent");
+    scene
+        .rig
+        .assert_outcome(&again, "REJECTED", "delete_denied", "approval_spent");
     assert_eq!(scene.vault.sent(), 1);
-    assert!(scene.rig.gear.recovery.as_ref().unwrap().open(&id(&again)).is_err(), "it went no further than the gate");
+    assert!(
+        scene
+            .rig
+            .gear
+            .recovery
+            .as_ref()
+            .unwrap()
+            .open(&id(&again))
+            .is_err(),
+        "it went no further than the gate"
+    );
 }
 
 #[test]

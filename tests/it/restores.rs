@@ -27,7 +27,10 @@ fn copy_of(site: &Site, role: Role) -> PathBuf {
 
 fn put_back(site: &Site, role: Role, copy: &PathBuf) {
     for suffix in ["-wal", "-shm"] {
-        drop(std::fs::remove_file(format!("{}{suffix}", inbox(site, role).display())));
+        drop(std::fs::remove_file(format!(
+            "{}{suffix}",
+            inbox(site, role).display()
+        )));
     }
     std::fs::copy(copy, inbox(site, role)).unwrap();
 }
@@ -38,20 +41,31 @@ fn spent(copy: impl FnOnce(&Site)) -> Spent {
     let commit = site.commit(&[("a.md", Some("text"))]);
     site.put_in_vault("a.md", "text");
     let mut rig = site.role(Role::Delete);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+        .unwrap();
     let job = site.delete_job("a.md", &commit, "text");
     let envelope = site.envelope(&site.payload(&job, WallMs(NOW)));
     site.drop_json(Role::Delete, &job);
     site.drop_json(Role::Delete, &envelope);
     rig.settle();
     copy(&site);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, false, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, false, 0, "test"))
+        .unwrap();
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
     drop(rig);
     // The file is there again, as after a restore of the vault: a second delete would show.
     site.put_in_vault("a.md", "text");
-    Spent { site, job, envelope, commit }
+    Spent {
+        site,
+        job,
+        envelope,
+        commit,
+    }
 }
 
 fn again(spent: &Spent) -> Value {
@@ -63,7 +77,10 @@ fn again(spent: &Spent) -> Value {
 }
 
 fn unpause(rig: &Rig) {
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, false, 0, "looked")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, false, 0, "looked"))
+        .unwrap();
 }
 
 #[test]
@@ -90,7 +107,10 @@ fn t36_f26_m_r_an_older_database_is_noticed_paused_and_its_approvals_are_void() 
         }
         let mut rig = spent.site.role(Role::Delete);
         let overview = rig.gear.ledger.overview().unwrap();
-        assert_eq!((overview.flow, overview.epoch), (lockgate::ledger::control::Flow::Paused, 1));
+        assert_eq!(
+            (overview.flow, overview.epoch),
+            (lockgate::ledger::control::Flow::Paused, 1)
+        );
         rig.settle();
         unpause(&rig);
         let again = again(&spent);
@@ -102,7 +122,11 @@ fn t36_f26_m_r_an_older_database_is_noticed_paused_and_its_approvals_are_void() 
             assert_ne!(rig.row(job).state, "SUCCEEDED");
             assert_eq!(rig.row(job).attempt, 0, "{:?}", rig.outcome(job));
         }
-        assert_eq!(spent.site.in_vault("a.md").as_deref(), Some("text"), "forget_epoch {forget_epoch}");
+        assert_eq!(
+            spent.site.in_vault("a.md").as_deref(),
+            Some("text"),
+            "forget_epoch {forget_epoch}"
+        );
         rig.verify();
     }
 }
@@ -132,8 +156,13 @@ fn t36_a12_rows_edited_by_hand_do_not_bring_an_approval_back() {
     for trigger in ["jobs_transition", "approvals_spent_once", "jobs_fixed"] {
         db.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
     }
-    db.execute("UPDATE approvals SET state = 'VERIFIED', job_id = NULL", []).unwrap();
-    db.execute("UPDATE jobs SET state = 'READY', hold = NULL, settled_ms = NULL, code = NULL", []).unwrap();
+    db.execute("UPDATE approvals SET state = 'VERIFIED', job_id = NULL", [])
+        .unwrap();
+    db.execute(
+        "UPDATE jobs SET state = 'READY', hold = NULL, settled_ms = NULL, code = NULL",
+        [],
+    )
+    .unwrap();
     drop(db);
     let mut rig = spent.site.role(Role::Delete);
     let again = again(&spent);
@@ -158,7 +187,8 @@ fn t36_a_torn_spent_log_line_counts_as_spent() {
     std::fs::write(&log, text.replace(&format!("{last}\n"), &cut)).unwrap();
     let db = rusqlite::Connection::open(inbox(&spent.site, Role::Delete)).unwrap();
     db.execute("DROP TRIGGER approvals_spent_once", []).unwrap();
-    db.execute("UPDATE approvals SET state = 'VERIFIED', job_id = NULL", []).unwrap();
+    db.execute("UPDATE approvals SET state = 'VERIFIED', job_id = NULL", [])
+        .unwrap();
     drop(db);
     let mut rig = spent.site.role(Role::Delete);
     let again = again(&spent);
@@ -186,7 +216,10 @@ fn f25_a_save_in_flight_in_an_older_database_is_probed_not_sent_blindly() {
     let site = Site::new();
     let commit = site.commit(&[("a.md", Some("text"))]);
     let mut rig = site.role(Role::Save);
-    rig.gear.ledger.write(|tx| tx.switch(Switch::Pause, true, 0, "test")).unwrap();
+    rig.gear
+        .ledger
+        .write(|tx| tx.switch(Switch::Pause, true, 0, "test"))
+        .unwrap();
     let job = site.save_job("a.md", &commit, "text");
     site.drop_json(Role::Save, &job);
     rig.settle();

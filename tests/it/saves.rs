@@ -13,7 +13,14 @@ use std::sync::atomic::Ordering;
 fn scripted(site: &Site, fates: &[Fate]) -> (Rig, Arc<Scripted>) {
     let outside = Outside::configured(&site.config());
     let vault = Scripted::new(outside.vault.clone(), fates);
-    let rig = site.role_with(Role::Save, Arc::new(TestClock::at(WallMs(NOW))), Outside { vault: vault.clone(), ..outside });
+    let rig = site.role_with(
+        Role::Save,
+        Arc::new(TestClock::at(WallMs(NOW))),
+        Outside {
+            vault: vault.clone(),
+            ..outside
+        },
+    );
     (rig, vault)
 }
 
@@ -28,7 +35,13 @@ fn t01_a_save_appears_with_the_sources_exact_bytes() {
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
     assert_eq!(site.in_vault("notes/a.md").as_deref(), Some(text));
-    assert_eq!(std::fs::read_dir(site.spool(Role::Save).join("drop")).unwrap().count(), 0, "the file is gone once it is admitted");
+    assert_eq!(
+        std::fs::read_dir(site.spool(Role::Save).join("drop"))
+            .unwrap()
+            .count(),
+        0,
+        "the file is gone once it is admitted"
+    );
     assert!(rig.published().is_empty());
     rig.verify();
 }
@@ -47,18 +60,58 @@ fn t03_to_t20_what_is_refused_at_the_door_says_code_and_field_and_takes_nothing(
     let delete = site.delete_job("a.md", &commit, "text");
     let bad = [
         (with("job_version", json!(2)), "unknown_version", "/job_version"),
-        (with("job_type", json!("c5_save_object")), "unknown_job_type", "/job_type"),
-        (with("job_type", json!("C5_SAVE_OBJECT ")), "unknown_job_type", "/job_type"),
+        (
+            with("job_type", json!("c5_save_object")),
+            "unknown_job_type",
+            "/job_type",
+        ),
+        (
+            with("job_type", json!("C5_SAVE_OBJECT ")),
+            "unknown_job_type",
+            "/job_type",
+        ),
         (delete.clone(), "wrong_role", "/job_type"),
         (with("handler", json!("sh")), "unknown_field", "/handler"),
-        (with("job_id", json!(good["job_id"].as_str().unwrap().to_uppercase())), "bad_uuid", "/job_id"),
-        (with("provenance_hash", json!("AB".repeat(32))), "bad_hash", "/provenance_hash"),
-        (with("created_at", json!("2026-11-30T12:00:60Z")), "bad_time", "/created_at"),
-        (with("vault_path", json!("/app/vault/../etc/passwd")), "path_traversal", "/vault_path"),
-        (with("vault_path", json!("/app/vaultx/a.md")), "path_outside_root", "/vault_path"),
-        (with("vault_path", json!("/app/vault/%2e%2e/a.md")), "path_ambiguous", "/vault_path"),
-        (with("vault_path", json!("/app/vault/.git/config")), "path_hidden", "/vault_path"),
-        (with("vault_path", json!("/app/vault/a\u{200b}.md")), "path_ambiguous", "/vault_path"),
+        (
+            with("job_id", json!(good["job_id"].as_str().unwrap().to_uppercase())),
+            "bad_uuid",
+            "/job_id",
+        ),
+        (
+            with("provenance_hash", json!("AB".repeat(32))),
+            "bad_hash",
+            "/provenance_hash",
+        ),
+        (
+            with("created_at", json!("2026-11-30T12:00:60Z")),
+            "bad_time",
+            "/created_at",
+        ),
+        (
+            with("vault_path", json!("/app/vault/../etc/passwd")),
+            "path_traversal",
+            "/vault_path",
+        ),
+        (
+            with("vault_path", json!("/app/vaultx/a.md")),
+            "path_outside_root",
+            "/vault_path",
+        ),
+        (
+            with("vault_path", json!("/app/vault/%2e%2e/a.md")),
+            "path_ambiguous",
+            "/vault_path",
+        ),
+        (
+            with("vault_path", json!("/app/vault/.git/config")),
+            "path_hidden",
+            "/vault_path",
+        ),
+        (
+            with("vault_path", json!("/app/vault/a\u{200b}.md")),
+            "path_ambiguous",
+            "/vault_path",
+        ),
         (with("job_version", json!("1")), "wrong_type", "/job_version"),
     ];
     for (document, _, _) in &bad {
@@ -66,8 +119,14 @@ fn t03_to_t20_what_is_refused_at_the_door_says_code_and_field_and_takes_nothing(
     }
     rig.settle();
     for (document, code, pointer) in &bad {
-        let found = rig.refusal(document.to_string().as_bytes()).unwrap_or_else(|| panic!("accepted: {document}"));
-        assert_eq!((found.0.as_str(), found.1.as_str()), (*code, *pointer), "{document}");
+        let found = rig
+            .refusal(document.to_string().as_bytes())
+            .unwrap_or_else(|| panic!("accepted: {document}"));
+        assert_eq!(
+            (found.0.as_str(), found.1.as_str()),
+            (*code, *pointer),
+            "{document}"
+        );
         assert!(!found.2.is_empty(), "{code} says what to do");
     }
     assert_eq!(site.in_vault("a.md"), None);
@@ -93,7 +152,10 @@ fn t09_t11_what_is_not_a_document_is_refused_quickly_and_the_next_file_goes_on()
         (b"\xef\xbb\xbf{}".to_vec(), "malformed_json"),
         (b"{}\0".to_vec(), "malformed_json"),
         (deep.into_bytes(), "too_deep"),
-        (format!(r#"{{"job_version":1,"job\u005fversion":1{}}}"#, "").into_bytes(), "duplicate_key"),
+        (
+            format!(r#"{{"job_version":1,"job\u005fversion":1{}}}"#, "").into_bytes(),
+            "duplicate_key",
+        ),
         (vec![b' '; 64 * 1024 + 1], "too_large"),
     ];
     for (n, (bytes, _)) in cases.iter().enumerate() {
@@ -103,7 +165,10 @@ fn t09_t11_what_is_not_a_document_is_refused_quickly_and_the_next_file_goes_on()
     rig.settle();
     let counts = rig.gear.ledger.overview().unwrap().counts;
     for code in ["malformed_json", "too_deep", "duplicate_key", "too_large"] {
-        assert!(counts["refused"].get(code).copied().unwrap_or(0) > 0, "{code}: {counts:?}");
+        assert!(
+            counts["refused"].get(code).copied().unwrap_or(0) > 0,
+            "{code}: {counts:?}"
+        );
     }
     assert_eq!(counts["refused"].values().sum::<i64>(), cases.len() as i64);
     rig.assert_outcome(&good, "SUCCEEDED", "saved", "");
@@ -117,7 +182,11 @@ fn t27_t29_the_same_job_again_changes_nothing() {
     let job = site.save_job("a.md", &commit, "text");
     site.drop_json(Role::Save, &job);
     rig.settle();
-    site.drop_file(Role::Save, "again.json", format!("{}\n", serde_json::to_string_pretty(&job).unwrap()).as_bytes());
+    site.drop_file(
+        Role::Save,
+        "again.json",
+        format!("{}\n", serde_json::to_string_pretty(&job).unwrap()).as_bytes(),
+    );
     rig.settle();
     assert_eq!(vault.sent(), 1);
     assert_eq!(rig.row(&job).attempt, 1);
@@ -147,7 +216,10 @@ fn m_p_a_persons_edit_is_not_overwritten_until_it_is_adopted() {
     assert_eq!((state.as_str(), code.as_str()), ("REJECTED", "target_drift"));
     assert_eq!(site.in_vault("a.md").as_deref(), Some("a person was here"));
     let seen = Some(lockgate::job::sha256(b"a person was here"));
-    rig.gear.ledger.write(move |tx| tx.adopt("/app/vault/a.md", seen, 0, "I looked")).unwrap();
+    rig.gear
+        .ledger
+        .write(move |tx| tx.adopt("/app/vault/a.md", seen, 0, "I looked"))
+        .unwrap();
     let again = site.save_job("a.md", &second, "two");
     site.drop_json(Role::Save, &again);
     rig.settle();
@@ -194,12 +266,22 @@ fn t38_an_outage_of_the_source_for_two_days_costs_no_attempt() {
     rig.wait(2 * 86_400_000, 60_000);
     let row = rig.row(&job);
     assert_eq!((row.state.as_str(), row.attempt), ("READY", 0));
-    assert!(rig.gear.conditions.list().iter().any(|condition| condition.reason == "source"));
+    assert!(
+        rig.gear
+            .conditions
+            .list()
+            .iter()
+            .any(|condition| condition.reason == "source")
+    );
     assert_eq!(site.in_vault("a.md"), None);
     std::fs::rename(&away, &source).unwrap();
     rig.wait(120_000, 10_000);
     rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
-    assert!(rig.gear.conditions.list().is_empty(), "{:?}", rig.gear.conditions.list());
+    assert!(
+        rig.gear.conditions.list().is_empty(),
+        "{:?}",
+        rig.gear.conditions.list()
+    );
 }
 
 #[test]
@@ -237,7 +319,10 @@ fn f07_an_unreachable_vault_is_not_claimed_for_and_nothing_is_lost() {
     site.drop_json(Role::Save, &job);
     rig.settle();
     rig.wait(3_600_000, 30_000);
-    assert_eq!((rig.row(&job).state.as_str(), rig.row(&job).attempt), ("READY", 0));
+    assert_eq!(
+        (rig.row(&job).state.as_str(), rig.row(&job).attempt),
+        ("READY", 0)
+    );
     assert_eq!(rig.gear.conditions.list()[0].reason, "target");
     vault.down.store(false, Ordering::SeqCst);
     rig.wait(120_000, 10_000);
@@ -247,7 +332,9 @@ fn f07_an_unreachable_vault_is_not_claimed_for_and_nothing_is_lost() {
 
 #[test]
 fn f09_no_answer_is_probed_and_settled_by_what_is_there() {
-    let unclear = Answer::NoAnswer { detail: "sync_failed" };
+    let unclear = Answer::NoAnswer {
+        detail: "sync_failed",
+    };
     let site = Site::new();
     let commit = site.commit(&[("a.md", Some("a")), ("b.md", Some("b"))]);
     let (mut rig, vault) = scripted(&site, &[Fate::Done(unclear.clone())]);
@@ -264,7 +351,10 @@ fn f09_no_answer_is_probed_and_settled_by_what_is_there() {
     site.drop_json(Role::Save, &lost);
     rig.settle();
     let row = rig.row(&lost);
-    assert_eq!((row.state.as_str(), row.attempt, row.hold.as_deref()), ("READY", 1, Some("retry")));
+    assert_eq!(
+        (row.state.as_str(), row.attempt, row.hold.as_deref()),
+        ("READY", 1, Some("retry"))
+    );
     rig.wait(30_000, 10_000);
     rig.assert_outcome(&lost, "SUCCEEDED", "saved", "");
     assert_eq!((vault.sent(), rig.row(&lost).attempt), (2, 2));
@@ -275,7 +365,12 @@ fn f09_no_answer_is_probed_and_settled_by_what_is_there() {
 fn f09_a_vault_that_goes_away_after_the_send_is_probed_until_it_is_back() {
     let site = Site::new();
     let commit = site.commit(&[("a.md", Some("text"))]);
-    let (mut rig, vault) = scripted(&site, &[Fate::Done(Answer::NoAnswer { detail: "read_failed" })]);
+    let (mut rig, vault) = scripted(
+        &site,
+        &[Fate::Done(Answer::NoAnswer {
+            detail: "read_failed",
+        })],
+    );
     vault.down_after.store(true, Ordering::SeqCst);
     let job = site.save_job("a.md", &commit, "text");
     site.drop_json(Role::Save, &job);
@@ -295,15 +390,27 @@ fn f09_a_vault_that_goes_away_after_the_send_is_probed_until_it_is_back() {
 #[test]
 fn f11_f13_f15_f17_each_clear_answer_has_its_own_end() {
     let site = Site::new();
-    let commit = site.commit(&[("a.md", Some("a")), ("b.md", Some("b")), ("c.md", Some("c")), ("d.md", Some("d"))]);
+    let commit = site.commit(&[
+        ("a.md", Some("a")),
+        ("b.md", Some("b")),
+        ("c.md", Some("c")),
+        ("d.md", Some("d")),
+    ]);
     let fates = [
-        Fate::NotDone(Answer::Refused { detail: "not_a_regular_file" }),
+        Fate::NotDone(Answer::Refused {
+            detail: "not_a_regular_file",
+        }),
         Fate::NotDone(Answer::ServerError),
-        Fate::NotDone(Answer::Busy { retry_after_ms: Some(90_000) }),
+        Fate::NotDone(Answer::Busy {
+            retry_after_ms: Some(90_000),
+        }),
         Fate::NotDone(Answer::Credential),
     ];
     let (mut rig, _vault) = scripted(&site, &fates);
-    let jobs: Vec<_> = [("a.md", "a"), ("b.md", "b"), ("c.md", "c")].iter().map(|(path, text)| site.save_job(path, &commit, text)).collect();
+    let jobs: Vec<_> = [("a.md", "a"), ("b.md", "b"), ("c.md", "c")]
+        .iter()
+        .map(|(path, text)| site.save_job(path, &commit, text))
+        .collect();
     for job in &jobs {
         site.drop_json(Role::Save, job);
         // A target that failed is left alone for a moment.
@@ -311,7 +418,10 @@ fn f11_f13_f15_f17_each_clear_answer_has_its_own_end() {
     }
     rig.assert_outcome(&jobs[0], "FAILED", "target_refused", "not_a_regular_file");
     rig.assert_outcome(&jobs[1], "FAILED", "target_error", "");
-    assert_eq!((rig.row(&jobs[2]).state.as_str(), rig.row(&jobs[2]).attempt), ("READY", 1));
+    assert_eq!(
+        (rig.row(&jobs[2]).state.as_str(), rig.row(&jobs[2]).attempt),
+        ("READY", 1)
+    );
     rig.clock.advance(88_000);
     rig.settle();
     assert_eq!(rig.row(&jobs[2]).state, "READY", "not before the time given");
@@ -322,7 +432,11 @@ fn f11_f13_f15_f17_each_clear_answer_has_its_own_end() {
     site.drop_json(Role::Save, &last);
     rig.settle();
     rig.wait(86_400_000, 3_600_000);
-    assert_eq!((rig.row(&last).state.as_str(), rig.row(&last).attempt), ("READY", 0), "t39: no second job is burnt");
+    assert_eq!(
+        (rig.row(&last).state.as_str(), rig.row(&last).attempt),
+        ("READY", 0),
+        "t39: no second job is burnt"
+    );
     assert_eq!(rig.gear.conditions.list()[0].reason, "credential");
     rig.gear.conditions.credential_ok();
     rig.settle();
@@ -334,12 +448,20 @@ fn f11_f13_f15_f17_each_clear_answer_has_its_own_end() {
 fn attempts_end_at_eight_over_their_schedule() {
     let site = Site::new();
     let commit = site.commit(&[("a.md", Some("a"))]);
-    let fates: Vec<Fate> = (0..8).map(|_| Fate::NotDone(Answer::NotSent { why: FaultText::new("step", Some(5)) })).collect();
+    let fates: Vec<Fate> = (0..8)
+        .map(|_| {
+            Fate::NotDone(Answer::NotSent {
+                why: FaultText::new("step", Some(5)),
+            })
+        })
+        .collect();
     let (mut rig, vault) = scripted(&site, &fates);
     let job = site.save_job("a.md", &commit, "a");
     site.drop_json(Role::Save, &job);
     rig.settle();
-    let schedule = [30_000, 120_000, 600_000, 3_600_000, 21_600_000, 21_600_000, 21_600_000];
+    let schedule = [
+        30_000, 120_000, 600_000, 3_600_000, 21_600_000, 21_600_000, 21_600_000,
+    ];
     for (tried, wait) in schedule.into_iter().enumerate() {
         assert_eq!(vault.sent(), tried + 1);
         rig.clock.advance(wait - 1);
@@ -359,7 +481,9 @@ fn a15_a16_m_u_what_changes_between_the_gates_and_the_send_stops_it() {
     let commit = site.commit(&[("a.md", Some("text"))]);
     let (mut rig, vault) = scripted(&site, &[]);
     let file = site.dir().join("vault/a.md");
-    *vault.before.lock().unwrap() = Some(Box::new(move || std::fs::write(&file, "somebody was faster").unwrap()));
+    *vault.before.lock().unwrap() = Some(Box::new(move || {
+        std::fs::write(&file, "somebody was faster").unwrap()
+    }));
     let job = site.save_job("a.md", &commit, "text");
     site.drop_json(Role::Save, &job);
     rig.settle();

@@ -11,7 +11,13 @@ fn delete_job(bench: &Bench, document: &Value) -> DeleteJob {
 }
 
 fn approval_state(bench: &Bench, payload: &ApprovalPayload) -> String {
-    bench.ledger.approval(&payload.approval_id.to_string()).unwrap().unwrap().0.state
+    bench
+        .ledger
+        .approval(&payload.approval_id.to_string())
+        .unwrap()
+        .unwrap()
+        .0
+        .state
 }
 
 #[test]
@@ -24,7 +30,14 @@ fn t31_without_an_approval_in_time_it_is_denied_and_never_claimed() {
     assert!(bench.claim(Uuid4::random(), 10).is_empty());
     bench.clock.advance(1);
     assert_eq!(sweep(), 1);
-    assert_eq!(bench.state(id), ("REJECTED".into(), Some("delete_denied".into()), Some("approval_missing".into())));
+    assert_eq!(
+        bench.state(id),
+        (
+            "REJECTED".into(),
+            Some("delete_denied".into()),
+            Some("approval_missing".into())
+        )
+    );
 }
 
 #[test]
@@ -40,7 +53,14 @@ fn job_and_approval_come_in_either_order() {
 
 #[test]
 fn t34_each_bound_field_that_differs_denies_at_once() {
-    for field in ["mission_id", "delete_request_id", "object_id", "vault_path", "expected_commit", "expected_provenance_hash"] {
+    for field in [
+        "mission_id",
+        "delete_request_id",
+        "object_id",
+        "vault_path",
+        "expected_commit",
+        "expected_provenance_hash",
+    ] {
         let bench = Bench::new(Role::Delete);
         let document = delete("a.md");
         let mut payload = draft(&delete_job(&bench, &document));
@@ -50,16 +70,26 @@ fn t34_each_bound_field_that_differs_denies_at_once() {
             "delete_request_id" => payload.delete_request_id = other.delete_request_id,
             "object_id" => payload.object_id = other.object_id,
             "vault_path" => payload.vault_path = other.vault_path,
-            "expected_commit" => payload.expected_commit = crate::job::CommitId::parse(&"2e".repeat(20)).unwrap(),
+            "expected_commit" => {
+                payload.expected_commit = crate::job::CommitId::parse(&"2e".repeat(20)).unwrap()
+            }
             _ => payload.expected_provenance_hash = hash(9),
         }
         bench.file(&payload, true);
         let id = bench.admit(&document);
         let (state, code, detail) = bench.state(id);
         // object_id and vault_path differ together where ids are paths: the first bound field that differs is named.
-        assert_eq!((state.as_str(), code.as_deref()), ("REJECTED", Some("delete_denied")), "{field}");
+        assert_eq!(
+            (state.as_str(), code.as_deref()),
+            ("REJECTED", Some("delete_denied")),
+            "{field}"
+        );
         assert_eq!(detail.unwrap(), format!("approval_mismatch:{field}"));
-        assert_eq!(approval_state(&bench, &payload), "VERIFIED", "a denial does not touch the approval");
+        assert_eq!(
+            approval_state(&bench, &payload),
+            "VERIFIED",
+            "a denial does not touch the approval"
+        );
     }
 }
 
@@ -68,7 +98,11 @@ fn t34_a_nonce_is_used_once_and_an_id_gets_a_new_payload_only_when_the_old_one_e
     let bench = Bench::new(Role::Delete);
     let payload = draft(&delete_job(&bench, &delete("a.md")));
     assert_eq!(bench.file(&payload, false), None);
-    assert_eq!(bench.file(&payload, false), None, "the same envelope again is the same approval");
+    assert_eq!(
+        bench.file(&payload, false),
+        None,
+        "the same envelope again is the same approval"
+    );
     let mut reused = draft(&delete_job(&bench, &delete("b.md")));
     reused.nonce = payload.nonce;
     assert_eq!(bench.file(&reused, true).unwrap().code, Code::ApprovalNonceReused);
@@ -89,9 +123,13 @@ fn t35_an_expired_approval_is_not_claimed_and_waits_for_a_replacement() {
     bench.clock.advance(3_600_000);
     assert!(bench.claim(Uuid4::random(), 10).is_empty(), "m_b");
     let row = bench.row(id);
-    assert_eq!((row.state.as_str(), row.hold.as_deref(), row.detail.as_deref()), ("READY", Some("approval"), Some("approval_expired")));
+    assert_eq!(
+        (row.state.as_str(), row.hold.as_deref(), row.detail.as_deref()),
+        ("READY", Some("approval"), Some("approval_expired"))
+    );
     let mut fresh = draft(&delete_job(&bench, &document));
-    fresh.expires_at = crate::job::Timestamp::parse(&crate::job::format_utc(WallMs(NOW + 7_200_000))).unwrap();
+    fresh.expires_at =
+        crate::job::Timestamp::parse(&crate::job::format_utc(WallMs(NOW + 7_200_000))).unwrap();
     assert_eq!(bench.file(&fresh, true), None);
     assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
 }
@@ -104,7 +142,15 @@ fn t35_an_approval_that_expires_between_claim_and_send_reserves_nothing() {
     bench.approve(&document);
     let job = bench.claim_one(Uuid4::random());
     bench.clock.advance(3_600_000);
-    let denied = bench.ledger.write(move |tx| tx.executing(&job, &Intent { before: None, new: None }));
+    let denied = bench.ledger.write(move |tx| {
+        tx.executing(
+            &job,
+            &Intent {
+                before: None,
+                new: None,
+            },
+        )
+    });
     assert!(denied.is_err_and(|error| error.to_string().contains("approval_expired")));
 }
 
@@ -117,7 +163,10 @@ fn t35_a_wall_clock_set_back_stops_deletes_until_a_person_accepts_it() {
     bench.ledger.write(|tx| Ok(tx.note_clock()?)).unwrap();
     bench.clock.jump_wall(-6 * 60_000);
     assert!(bench.claim(Uuid4::random(), 10).is_empty());
-    bench.ledger.write(|tx| tx.accept_clock(0, "NTP was wrong")).unwrap();
+    bench
+        .ledger
+        .write(|tx| tx.accept_clock(0, "NTP was wrong"))
+        .unwrap();
     assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
 }
 
@@ -128,10 +177,13 @@ fn m_t_a_withdrawn_approval_is_never_reserved_whenever_the_withdrawal_came() {
         let document = delete("a.md");
         let payload = draft(&delete_job(&bench, &document));
         let withdraw = || {
-            let id = payload.approval_id;
+            let withdrawal =
+                crate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap();
             bench
                 .ledger
-                .write(move |tx| tx.receive_withdrawal(UID, hash(3), id, "2026-12-01T00:00:00Z", "ada", &rules(), &settings()))
+                .write(move |tx| {
+                    tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings())
+                })
                 .unwrap();
         };
         if moment == "before" {
@@ -145,10 +197,25 @@ fn m_t_a_withdrawn_approval_is_never_reserved_whenever_the_withdrawal_came() {
         if moment == "claimed" {
             let job = bench.claim_one(Uuid4::random());
             withdraw();
-            let denied = bench.ledger.write(move |tx| tx.executing(&job, &Intent { before: None, new: None }));
-            assert!(denied.is_err_and(|error| error.to_string().contains("approval_withdrawn")), "{moment}");
+            let denied = bench.ledger.write(move |tx| {
+                tx.executing(
+                    &job,
+                    &Intent {
+                        before: None,
+                        new: None,
+                    },
+                )
+            });
+            assert!(
+                denied.is_err_and(|error| error.to_string().contains("approval_withdrawn")),
+                "{moment}"
+            );
         } else {
-            assert_eq!(bench.state(id).2.as_deref(), Some("approval_withdrawn"), "{moment}");
+            assert_eq!(
+                bench.state(id).2.as_deref(),
+                Some("approval_withdrawn"),
+                "{moment}"
+            );
         }
         assert_eq!(approval_state(&bench, &payload), "WITHDRAWN", "{moment}");
     }
@@ -176,7 +243,12 @@ fn no_statement_takes_a_spent_approval_back() {
     let job = bench.claim_one(Uuid4::random());
     bench.execute(&job);
     for state in ["RECEIVED", "VERIFIED", "EXPIRED", "WITHDRAWN", "VOID"] {
-        assert!(bench.sql(&format!("UPDATE approvals SET state = '{state}'")).is_err(), "RESERVED → {state}");
+        assert!(
+            bench
+                .sql(&format!("UPDATE approvals SET state = '{state}'"))
+                .is_err(),
+            "RESERVED → {state}"
+        );
     }
     bench.settle(&job, State::Executing, Settlement::fail(Code::TargetError, None));
     assert!(bench.sql("UPDATE approvals SET state = 'VERIFIED'").is_err());

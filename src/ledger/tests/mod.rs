@@ -8,7 +8,7 @@ mod tamper;
 mod transitions;
 
 use super::Ledger;
-use super::admit::{AdmitSettings, Admission, Route};
+use super::admit::{Admission, AdmitSettings, Route};
 use super::approve::{Received, StoredSignature};
 use super::claim::Claimer;
 use super::jobs::{Claimed, JobRow};
@@ -24,11 +24,17 @@ pub(super) const NOW: i64 = 1_796_000_000_000;
 pub(super) const UID: u32 = 1000;
 
 pub(super) fn rules() -> DocumentRules {
-    DocumentRules { vault_root: "/app/vault/".to_owned(), object_id_is_path: true }
+    DocumentRules {
+        vault_root: "/app/vault/".to_owned(),
+        object_id_is_path: true,
+    }
 }
 
 pub(super) fn settings() -> AdmitSettings {
-    AdmitSettings { approval_wait_ms: 86_400_000, submissions_kept: 100 }
+    AdmitSettings {
+        approval_wait_ms: 86_400_000,
+        submissions_kept: 100,
+    }
 }
 
 /// A ledger that is removed at the end of its test.
@@ -44,7 +50,12 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at(WallMs(NOW)));
         let ledger = Ledger::open(&dir.path().join("inbox.db"), role, clock.clone()).unwrap();
-        Bench { ledger, clock, dir, role }
+        Bench {
+            ledger,
+            clock,
+            dir,
+            role,
+        }
     }
 
     pub(super) fn path(&self) -> std::path::PathBuf {
@@ -63,13 +74,15 @@ impl Bench {
 
     pub(super) fn admit_as(&self, document: &Value, uid: u32) -> Admission {
         let job = self.job(document);
-        self.ledger.write(move |tx| tx.admit(&job, uid, Route::Drop, &rules(), &settings())).unwrap()
+        self.ledger
+            .write(move |tx| tx.admit(&job, uid, Route::Drop, &rules(), &settings()))
+            .unwrap()
     }
 
     pub(super) fn admit(&self, document: &Value) -> JobId {
         match self.admit_as(document, UID) {
             Admission::Admitted { .. } => self.id(document),
-            other => panic!("not admitted: {other:?}"),
+            other @ (Admission::Same { .. } | Admission::Refused(_)) => panic!("not admitted: {other:?}"),
         }
     }
 
@@ -88,7 +101,10 @@ impl Bench {
 
     pub(super) fn claim(&self, worker: Uuid4, limit: usize) -> Vec<Claimed> {
         let claimer = claimer(worker);
-        self.ledger.write(move |tx| tx.claim(&claimer, limit)).unwrap().claimed
+        self.ledger
+            .write(move |tx| tx.claim(&claimer, limit))
+            .unwrap()
+            .claimed
     }
 
     pub(super) fn claim_one(&self, worker: Uuid4) -> Claimed {
@@ -99,18 +115,25 @@ impl Bench {
 
     pub(super) fn execute(&self, job: &Claimed) {
         let job = job.clone();
-        let intent = Intent { before: None, new: Some(sha256(b"new")) };
+        let intent = Intent {
+            before: None,
+            new: Some(sha256(b"new")),
+        };
         self.ledger.write(move |tx| tx.executing(&job, &intent)).unwrap();
     }
 
     pub(super) fn settle(&self, job: &Claimed, from: State, settlement: Settlement) {
         let job = job.clone();
-        self.ledger.write(move |tx| tx.settle(&job, from, &settlement)).unwrap();
+        self.ledger
+            .write(move |tx| tx.settle(&job, from, &settlement))
+            .unwrap();
     }
 
     /// Files a complete approval of this DELETE.
     pub(super) fn approve(&self, document: &Value) {
-        let Job::Delete(job) = self.job(document) else { panic!("a DELETE") };
+        let Job::Delete(job) = self.job(document) else {
+            panic!("a DELETE")
+        };
         self.file(&draft(&job), true);
     }
 
@@ -121,7 +144,11 @@ impl Bench {
             digest: sha256(&bytes),
             payload: payload.clone(),
             payload_bytes: bytes,
-            signatures: vec![StoredSignature { key_id: "SHA256:x".into(), scheme: "ed25519".into(), signature: "s".into() }],
+            signatures: vec![StoredSignature {
+                key_id: "SHA256:x".into(),
+                scheme: "ed25519".into(),
+                signature: "s".into(),
+            }],
         };
         self.ledger
             .write(move |tx| tx.receive_approval(&received, &|_, _| complete, &rules(), &settings()))
@@ -135,7 +162,9 @@ impl Bench {
 
     /// SQL by hand, as somebody with the file would do it; triggers stay in force.
     pub(super) fn sql(&self, statement: &str) -> Result<usize, rusqlite::Error> {
-        rusqlite::Connection::open(self.path()).unwrap().execute(statement, [])
+        rusqlite::Connection::open(self.path())
+            .unwrap()
+            .execute(statement, [])
     }
 
     /// SQL by somebody who also drops the triggers.
@@ -151,12 +180,20 @@ impl Bench {
         for name in triggers {
             db.execute(&format!("DROP TRIGGER {name}"), []).unwrap();
         }
-        assert_ne!(db.execute(statement, []).unwrap(), 0, "the statement must change something: {statement}");
+        assert_ne!(
+            db.execute(statement, []).unwrap(),
+            0,
+            "the statement must change something: {statement}"
+        );
     }
 }
 
 pub(super) fn claimer(worker: Uuid4) -> Claimer {
-    Claimer { worker, lease_ms: 60_000, rules: rules() }
+    Claimer {
+        worker,
+        lease_ms: 60_000,
+        rules: rules(),
+    }
 }
 
 pub(super) fn draft(job: &DeleteJob) -> ApprovalPayload {
@@ -218,7 +255,10 @@ fn the_schema_is_what_its_dump_says() {
         .unwrap();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/current.sql");
     let kept = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(kept == dump, "schema/current.sql is not what the migrations make; it should be:\n{dump}");
+    assert!(
+        kept == dump,
+        "schema/current.sql is not what the migrations make; it should be:\n{dump}"
+    );
 }
 
 pub(super) fn hash(byte: u8) -> Sha256 {

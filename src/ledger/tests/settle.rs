@@ -4,7 +4,13 @@ use super::*;
 use crate::job::Code;
 
 fn kinds(bench: &Bench, id: JobId) -> Vec<String> {
-    bench.ledger.audit_of(bench.row(id).seq).unwrap().into_iter().map(|row| row.kind).collect()
+    bench
+        .ledger
+        .audit_of(bench.row(id).seq)
+        .unwrap()
+        .into_iter()
+        .map(|row| row.kind)
+        .collect()
 }
 
 fn events(bench: &Bench) -> Vec<String> {
@@ -22,16 +28,38 @@ fn t02_a_delete_is_requested_authorized_sent_executed_settled() {
     let bench = Bench::new(Role::Delete);
     let document = delete("a.md");
     let id = bench.admit(&document);
-    assert!(bench.claim(Uuid4::random(), 10).is_empty(), "t31: without an approval it is never claimed");
+    assert!(
+        bench.claim(Uuid4::random(), 10).is_empty(),
+        "t31: without an approval it is never claimed"
+    );
     bench.approve(&document);
     let job = bench.claim_one(Uuid4::random());
     bench.execute(&job);
-    let approval = || bench.ledger.approval(document["approval_id"].as_str().unwrap()).unwrap().unwrap().0.state;
+    let approval = || {
+        bench
+            .ledger
+            .approval(document["approval_id"].as_str().unwrap())
+            .unwrap()
+            .unwrap()
+            .0
+            .state
+    };
     assert_eq!(approval(), "RESERVED");
     bench.settle(&job, State::Executing, Settlement::succeed(Code::Deleted));
     assert_eq!(approval(), "CONSUMED");
-    assert_eq!(kinds(&bench, id), ["REQUESTED", "AUTHORIZED", "SENT", "EXECUTED", "SETTLED"]);
-    assert_eq!(events(&bench), ["job.admitted", "approval.received", "approval.spent", "job.settled"]);
+    assert_eq!(
+        kinds(&bench, id),
+        ["REQUESTED", "AUTHORIZED", "SENT", "EXECUTED", "SETTLED"]
+    );
+    assert_eq!(
+        events(&bench),
+        [
+            "job.admitted",
+            "approval.received",
+            "approval.spent",
+            "job.settled"
+        ]
+    );
     let overview = bench.ledger.overview().unwrap();
     assert_eq!(overview.counts["jobs"]["SUCCEEDED"], 1);
     assert_eq!(overview.counts["jobs"].get("READY").copied().unwrap_or(0), 0);
@@ -53,7 +81,14 @@ fn t30_a_spent_approval_reserves_nothing_again() {
         again[field] = document[field].clone();
     }
     let id = bench.admit(&again);
-    assert_eq!(bench.state(id), ("REJECTED".into(), Some("delete_denied".into()), Some("approval_spent".into())));
+    assert_eq!(
+        bench.state(id),
+        (
+            "REJECTED".into(),
+            Some("delete_denied".into()),
+            Some("approval_spent".into())
+        )
+    );
     assert!(bench.claim(Uuid4::random(), 10).is_empty());
 }
 
@@ -65,7 +100,13 @@ fn a_settlement_that_fails_leaves_nothing_half_done() {
     let head = bench.ledger.head().unwrap();
     let (held, counted) = (job.clone(), events(&bench).len());
     let failed = bench.ledger.write(move |tx| {
-        tx.executing(&held, &Intent { before: None, new: None })?;
+        tx.executing(
+            &held,
+            &Intent {
+                before: None,
+                new: None,
+            },
+        )?;
         tx.settle(&held, State::Executing, &Settlement::succeed(Code::Saved))?;
         Err::<(), _>(super::super::LedgerError::Stopped("testing"))
     });
@@ -109,12 +150,23 @@ fn a_new_epoch_pauses_and_voids_what_was_approved_before_it() {
     let id = bench.admit(&document);
     bench.approve(&document);
     bench.ledger.write(|tx| tx.begin_epoch(1, "test")).unwrap();
-    let approval = bench.ledger.approval(document["approval_id"].as_str().unwrap()).unwrap().unwrap().0;
+    let approval = bench
+        .ledger
+        .approval(document["approval_id"].as_str().unwrap())
+        .unwrap()
+        .unwrap()
+        .0;
     assert_eq!(approval.state, "VOID");
     assert!(bench.claim(Uuid4::random(), 10).is_empty());
-    bench.ledger.write(|tx| tx.switch(crate::ledger::control::Switch::Pause, false, 0, "go on")).unwrap();
+    bench
+        .ledger
+        .write(|tx| tx.switch(crate::ledger::control::Switch::Pause, false, 0, "go on"))
+        .unwrap();
     assert!(bench.claim(Uuid4::random(), 10).is_empty(), "m_r");
     assert_eq!(bench.row(id).state, "READY");
-    let void: i64 = bench.ledger.read(|db| db.query_row("SELECT count(*) FROM outbox WHERE void = 1", [], |r| r.get(0))).unwrap();
+    let void: i64 = bench
+        .ledger
+        .read(|db| db.query_row("SELECT count(*) FROM outbox WHERE void = 1", [], |r| r.get(0)))
+        .unwrap();
     assert_eq!(void, 2);
 }

@@ -5,14 +5,22 @@ use crate::job::Code;
 
 fn settled(role: Role) -> (Bench, JobId) {
     let bench = Bench::new(role);
-    let document = if role == Role::Save { save("a.md") } else { delete("a.md") };
+    let document = if role == Role::Save {
+        save("a.md")
+    } else {
+        delete("a.md")
+    };
     let id = bench.admit(&document);
     if role == Role::Delete {
         bench.approve(&document);
     }
     let job = bench.claim_one(Uuid4::random());
     bench.execute(&job);
-    let code = if role == Role::Save { Code::Saved } else { Code::Deleted };
+    let code = if role == Role::Save {
+        Code::Saved
+    } else {
+        Code::Deleted
+    };
     bench.settle(&job, State::Executing, Settlement::succeed(code));
     assert_eq!(bench.findings(), Vec::<String>::new());
     (bench, id)
@@ -58,9 +66,20 @@ fn a12_each_changed_column_is_found_and_the_job_is_set_aside() {
 #[test]
 fn a12_every_altered_audit_column_breaks_the_chain() {
     for column in [
-        "at_ms = at_ms + 1", "job_seq = 99", "kind = 'OPERATOR'", "from_state = 'READY'", "to_state = 'FAILED'", "uid = 0",
-        "note = 'x'", "code = 'saved'", "worker = 'w'", "attempt = 7", "object_id = 'z'", "provenance = randomblob(32)",
-        "hash = randomblob(32)", "prev_hash = randomblob(32)",
+        "at_ms = at_ms + 1",
+        "job_seq = 99",
+        "kind = 'OPERATOR'",
+        "from_state = 'READY'",
+        "to_state = 'FAILED'",
+        "uid = 0",
+        "note = 'x'",
+        "code = 'saved'",
+        "worker = 'w'",
+        "attempt = 7",
+        "object_id = 'z'",
+        "provenance = randomblob(32)",
+        "hash = randomblob(32)",
+        "prev_hash = randomblob(32)",
     ] {
         let (bench, _) = settled(Role::Save);
         bench.tamper(&format!("UPDATE audit SET {column} WHERE seq = 2"));
@@ -68,7 +87,12 @@ fn a12_every_altered_audit_column_breaks_the_chain() {
     }
     let (bench, _) = settled(Role::Save);
     bench.tamper("DELETE FROM audit WHERE seq = 2");
-    assert!(bench.findings().iter().any(|found| found.contains("rows are missing")));
+    assert!(
+        bench
+            .findings()
+            .iter()
+            .any(|found| found.contains("rows are missing"))
+    );
 }
 
 #[test]
@@ -78,7 +102,11 @@ fn a12_a_truncated_audit_is_found_by_a_head_kept_elsewhere_even_if_all_traces_ar
     bench.tamper("DELETE FROM audit WHERE seq > 1");
     bench.tamper("UPDATE sqlite_sequence SET seq = 1 WHERE name = 'audit'");
     let report = super::super::verify::verify_file(&bench.path(), Some((head.size, head.hash))).unwrap();
-    assert!(report.findings.iter().any(|found| found.contains("cut off")), "{:?}", report.findings);
+    assert!(
+        report.findings.iter().any(|found| found.contains("cut off")),
+        "{:?}",
+        report.findings
+    );
 }
 
 #[test]

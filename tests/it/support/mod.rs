@@ -42,23 +42,54 @@ impl Site {
         let dir = temp.path();
         let (instance, vault_id) = (Uuid4::random().to_string(), Uuid4::random().to_string());
         let key = ApproverKey::generate().unwrap();
-        std::fs::write(dir.join("lockgate.toml"), config::default_toml(&instance, &vault_id) + extra).unwrap();
-        std::fs::write(dir.join("approvers"), format!("ada@example.org {}\n", key.public().to_openssh())).unwrap();
-        playground::create(&dir.join("source"), Format::Sha1, &[("README.md", Some(b"notes\n"))], NOW / 1000 - 10_000).unwrap();
+        std::fs::write(
+            dir.join("lockgate.toml"),
+            config::default_toml(&instance, &vault_id) + extra,
+        )
+        .unwrap();
+        std::fs::write(
+            dir.join("approvers"),
+            format!("ada@example.org {}\n", key.public().to_openssh()),
+        )
+        .unwrap();
+        playground::create(
+            &dir.join("source"),
+            Format::Sha1,
+            &[("README.md", Some(b"notes\n"))],
+            NOW / 1000 - 10_000,
+        )
+        .unwrap();
         DirectoryVault::create(&dir.join("vault"), &vault_id).unwrap();
         lockgate::fence::create_for_development(&dir.join("fence")).unwrap();
         for role in Role::EXECUTORS {
-            for one in [format!("state/{role}"), format!("spool/{role}/drop"), format!("spool/{role}/gate"), format!("run/{role}")] {
+            for one in [
+                format!("state/{role}"),
+                format!("spool/{role}/drop"),
+                format!("spool/{role}/gate"),
+                format!("run/{role}"),
+            ] {
                 std::fs::create_dir_all(dir.join(one)).unwrap();
             }
-            std::fs::set_permissions(dir.join(format!("state/{role}")), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+            std::fs::set_permissions(
+                dir.join(format!("state/{role}")),
+                std::os::unix::fs::PermissionsExt::from_mode(0o700),
+            )
+            .unwrap();
         }
         std::fs::create_dir_all(dir.join("state/gateway")).unwrap();
-        create_playground_key(&dir.join("credentials"), Role::Delete, CredentialName::RecoveryKey).unwrap();
+        create_playground_key(
+            &dir.join("credentials"),
+            Role::Delete,
+            CredentialName::RecoveryKey,
+        )
+        .unwrap();
         let site = Site { temp, key, instance };
         // Each role once, so that its list of unresolved paths is there for the other.
         for role in Role::EXECUTORS {
-            let others = Role::EXECUTORS.into_iter().filter(|other| *other != role).collect();
+            let others = Role::EXECUTORS
+                .into_iter()
+                .filter(|other| *other != role)
+                .collect();
             lockgate::fence::FenceDir::open(&site.dir().join("fence"), role, others).unwrap();
         }
         site
@@ -74,7 +105,10 @@ impl Site {
 
     /// Commits files to the source.
     pub fn commit(&self, changes: &[(&str, Option<&str>)]) -> CommitId {
-        let changes: Vec<(&str, Option<&[u8]>)> = changes.iter().map(|(path, text)| (*path, text.map(str::as_bytes))).collect();
+        let changes: Vec<(&str, Option<&[u8]>)> = changes
+            .iter()
+            .map(|(path, text)| (*path, text.map(str::as_bytes)))
+            .collect();
         playground::commit(&self.dir().join("source"), &changes, "change", NOW / 1000 - 5_000).unwrap()
     }
 
@@ -108,7 +142,9 @@ impl Site {
 
     /// The approval of a DELETE document, from now on.
     pub fn payload(&self, job: &Value, now: WallMs) -> ApprovalPayload {
-        let Job::Delete(job) = parsed(job, Role::Delete) else { panic!("a DELETE") };
+        let Job::Delete(job) = parsed(job, Role::Delete) else {
+            panic!("a DELETE")
+        };
         lockgate::approval::draft(&job, now, 3_600_000).unwrap()
     }
 
@@ -119,7 +155,9 @@ impl Site {
     pub fn envelope_by(&self, keys: &[&ApproverKey], bytes: &[u8]) -> Value {
         let mut envelope = lockgate::approval::Envelope::unsigned(bytes.to_vec());
         for key in keys {
-            envelope.add(key.sign(Scheme::Ed25519, Purpose::Approval, &self.instance, bytes)).unwrap();
+            envelope
+                .add(key.sign(Scheme::Ed25519, Purpose::Approval, &self.instance, bytes))
+                .unwrap();
         }
         serde_json::from_slice(&envelope.to_canonical()).unwrap()
     }
@@ -149,9 +187,15 @@ impl Site {
 
     pub fn role_with(&self, role: Role, clock: Arc<TestClock>, outside: Outside) -> Rig {
         let shared: SharedClock = clock.clone();
-        let gear = start::executor_on(self.config(), role, shared, outside).unwrap_or_else(|no| panic!("{}", no.message));
+        let gear = start::executor_on(self.config(), role, shared, outside)
+            .unwrap_or_else(|no| panic!("{}", no.message));
         let intake = Intake::open(lockgate::daemon::role::intake_settings(&gear)).unwrap();
-        Rig { gear, intake, probing: Probing::default(), clock }
+        Rig {
+            gear,
+            intake,
+            probing: Probing::default(),
+            clock,
+        }
     }
 
     pub fn spool(&self, role: Role) -> PathBuf {
@@ -171,7 +215,8 @@ impl Rig {
     /// Reads the drop directories and works until there is nothing to do.
     pub fn settle(&mut self) {
         for _ in 0..200 {
-            let more_files = intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More;
+            let more_files =
+                intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More;
             let more_work = work::pass(&self.gear, &mut self.probing).unwrap();
             self.gear.conditions.passed();
             if !more_files && !more_work {
@@ -184,6 +229,11 @@ impl Rig {
     /// Only the drop directories.
     pub fn read_files(&mut self) {
         while intake_loop::pass(&self.gear, &mut self.intake).unwrap() == intake_loop::Pass::More {}
+    }
+
+    /// One pass over the jobs.
+    pub fn try_work(&mut self) -> Result<bool, lockgate::sqlite::StorageFault> {
+        work::pass(&self.gear, &mut self.probing)
     }
 
     /// Only the jobs.
@@ -203,18 +253,30 @@ impl Rig {
     }
 
     pub fn row(&self, job: &Value) -> JobRow {
-        self.gear.ledger.job(id(job)).unwrap().unwrap_or_else(|| panic!("no such job: {job}"))
+        self.gear
+            .ledger
+            .job(id(job))
+            .unwrap()
+            .unwrap_or_else(|| panic!("no such job: {job}"))
     }
 
     /// State, code and detail.
     pub fn outcome(&self, job: &Value) -> (String, String, String) {
         let row = self.row(job);
-        (row.state, row.code.unwrap_or_default(), row.detail.unwrap_or_default())
+        (
+            row.state,
+            row.code.unwrap_or_default(),
+            row.detail.unwrap_or_default(),
+        )
     }
 
     pub fn assert_outcome(&self, job: &Value, state: &str, code: &str, detail: &str) {
         let row = self.row(job);
-        let found = (row.state.as_str(), row.code.as_deref().unwrap_or(""), row.detail.as_deref().unwrap_or(""));
+        let found = (
+            row.state.as_str(),
+            row.code.as_deref().unwrap_or(""),
+            row.detail.as_deref().unwrap_or(""),
+        );
         assert_eq!(found, (state, code, detail), "{:?}", row.message);
     }
 
@@ -222,11 +284,18 @@ impl Rig {
     pub fn refusal(&self, document: &[u8]) -> Option<(String, String, String)> {
         let digest = lockgate::job::document_digest(document);
         let found = self.gear.ledger.submission(digest, own_uid()).unwrap()?;
-        (!found.accepted).then(|| (found.code.unwrap_or_default(), found.pointer.unwrap_or_default(), found.message.unwrap_or_default()))
+        (!found.accepted).then(|| {
+            (
+                found.code.unwrap_or_default(),
+                found.pointer.unwrap_or_default(),
+                found.message.unwrap_or_default(),
+            )
+        })
     }
 
     pub fn refusal_code(&self, document: &Value) -> String {
-        self.refusal(document.to_string().as_bytes()).map_or_else(|| "accepted".to_owned(), |(code, _, _)| code)
+        self.refusal(document.to_string().as_bytes())
+            .map_or_else(|| "accepted".to_owned(), |(code, _, _)| code)
     }
 
     /// Audit chain, counts and states agree.
@@ -253,7 +322,10 @@ pub fn uuid() -> String {
 }
 
 pub fn rules() -> DocumentRules {
-    DocumentRules { vault_root: "/app/vault/".to_owned(), object_id_is_path: true }
+    DocumentRules {
+        vault_root: "/app/vault/".to_owned(),
+        object_id_is_path: true,
+    }
 }
 
 pub fn parsed(document: &Value, role: Role) -> Job {

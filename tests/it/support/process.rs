@@ -34,7 +34,8 @@ impl Daemon {
     }
 
     fn of(site: &Site, role: Role, child: Child) -> Daemon {
-        let daemon = Daemon { child, admin: site.dir().join(format!("run/{role}/admin.sock")) };
+        let admin = site.dir().join(format!("run/{role}/admin.sock"));
+        let daemon = Daemon { child, admin };
         daemon.wait_ready();
         daemon
     }
@@ -42,7 +43,11 @@ impl Daemon {
     fn wait_ready(&self) {
         let end = Instant::now() + PATIENCE;
         while get(&self.admin, "/v1/overview").is_none() {
-            assert!(Instant::now() < end, "the role does not answer on {}", self.admin.display());
+            assert!(
+                Instant::now() < end,
+                "the role does not answer on {}",
+                self.admin.display()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -61,9 +66,8 @@ impl Daemon {
         let path = format!("/v1/jobs/{}", job["job_id"].as_str().unwrap());
         loop {
             let (status, found) = self.get(&path);
-            let state = [&found["job"], &found["receipt"], &found].iter().find_map(|one| one["state"].as_str()).unwrap_or("").to_owned();
-            if status == 200 && states.contains(&state.as_str()) {
-                return found;
+            if status == 200 && states.contains(&found["job"]["state"].as_str().unwrap_or("")) {
+                return found["job"].clone();
             }
             assert!(Instant::now() < end, "{path} is {status} {found}, not {states:?}");
             std::thread::sleep(Duration::from_millis(10));
@@ -82,16 +86,15 @@ impl Daemon {
         }
     }
 
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Waits until the process has stopped at a failpoint armed with `=pause`.
     pub fn wait_paused(&self) {
         let end = Instant::now() + PATIENCE;
         let stat = format!("/proc/{}/stat", self.child.id());
-        while !std::fs::read_to_string(&stat).unwrap().rsplit_once(") ").unwrap().1.starts_with('T') {
+        let is_stopped = || {
+            let text = std::fs::read_to_string(&stat).unwrap();
+            text.rsplit_once(") ").unwrap().1.starts_with('T')
+        };
+        while !is_stopped() {
             assert!(Instant::now() < end, "the process does not reach its failpoint");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -127,9 +130,17 @@ pub fn spawn(site: &Site, role: Role, failpoint: &str) -> Child {
 
 /// The same with any variables.
 pub fn spawn_with(site: &Site, role: Role, variables: &[(&str, &str)]) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(site.dir().join(format!("{role}.log"))).unwrap();
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(site.dir().join(format!("{role}.log")))
+        .unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-    command.arg("--dir").arg(site.dir()).args(["serve", role.as_str()]).stdin(Stdio::null());
+    command
+        .arg("--dir")
+        .arg(site.dir())
+        .args(["serve", role.as_str()])
+        .stdin(Stdio::null());
     command.stdout(log.try_clone().unwrap()).stderr(log);
     command.envs(variables.iter().copied());
     command.spawn().unwrap()

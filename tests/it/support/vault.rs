@@ -2,7 +2,8 @@
 
 use lockgate::job::VaultPath;
 use lockgate::target::{
-    Answer, Content, DeleteOrder, FaultText, Intent, Preflight, Seen, Settled, Sweep, Trace, Vault, VaultDown, WriteOrder,
+    Answer, Content, DeleteOrder, FaultText, Intent, Preflight, Seen, Settled, Sweep, Trace, Vault,
+    VaultDown, WriteOrder,
 };
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -67,7 +68,10 @@ impl Scripted {
     fn up(&self) -> Result<(), VaultDown> {
         if self.down.load(Ordering::SeqCst) {
             let why = FaultText::new("connecting", Some(111));
-            return Err(VaultDown::Unreachable { path: PathBuf::from("/scripted"), why });
+            return Err(VaultDown::Unreachable {
+                path: PathBuf::from("/scripted"),
+                why,
+            });
         }
         Ok(())
     }
@@ -79,7 +83,11 @@ impl Scripted {
         }
         let fate = {
             let mut fates = self.fates.lock().unwrap();
-            if fates.is_empty() { None } else { Some(fates.remove(0)) }
+            if fates.is_empty() {
+                None
+            } else {
+                Some(fates.remove(0))
+            }
         };
         let answer = match fate {
             None => done(),
@@ -122,10 +130,16 @@ impl Vault for Scripted {
         answer
     }
     fn write(&self, orders: &[WriteOrder<'_>]) -> Vec<Answer> {
-        orders.iter().map(|order| self.one(|| self.inner.write(std::slice::from_ref(order)).remove(0))).collect()
+        orders
+            .iter()
+            .map(|order| self.one(|| self.inner.write(std::slice::from_ref(order)).remove(0)))
+            .collect()
     }
     fn delete(&self, orders: &[DeleteOrder<'_>]) -> Vec<Answer> {
-        orders.iter().map(|order| self.one(|| self.inner.delete(std::slice::from_ref(order)).remove(0))).collect()
+        orders
+            .iter()
+            .map(|order| self.one(|| self.inner.delete(std::slice::from_ref(order)).remove(0)))
+            .collect()
     }
     fn settle_leftovers(&self, traces: &[Trace<'_>]) -> Result<Vec<Vec<Settled>>, VaultDown> {
         self.up()?;
