@@ -12,6 +12,8 @@
 
 mod adversary;
 mod deletes;
+mod durable;
+mod guards;
 mod processes;
 mod restores;
 mod saves;
