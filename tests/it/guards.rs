@@ -245,14 +245,12 @@ fn m_t_a_withdrawal_between_the_gate_and_the_send_is_the_last_word() {
     let approval = scene.site.payload(&job, WallMs(NOW)).approval_id;
     scene.at_gate(move || {
         let digest = lockgate::job::sha256(b"a withdrawal");
-        let settings = settings.clone();
         ledger
             .write(move |tx| {
                 tx.receive_withdrawal(
                     0,
                     digest,
-                    approval,
-                    "2026-11-30T12:00:00Z",
+                    &lockgate::approval::WithdrawalPayload::new(approval, WallMs(NOW)).unwrap(),
                     "ada@example.org",
                     &rules(),
                     &settings,
