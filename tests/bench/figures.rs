@@ -9,7 +9,6 @@
     clippy::disallowed_methods,
     clippy::cast_precision_loss,
     clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
     reason = "a measuring program: it reads the real clock, prints a table and stops at the first surprise"
 )]
 

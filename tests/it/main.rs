@@ -14,6 +14,7 @@ mod adversary;
 mod deletes;
 mod durable;
 mod guards;
+mod operators;
 mod processes;
 mod restores;
 mod saves;
