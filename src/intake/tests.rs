@@ -307,7 +307,7 @@ impl Clock for SlowClock {
 #[test]
 fn where_a_listing_is_dear_all_is_read_from_few_and_what_was_given_back_comes_at_once() {
     let yard = Yard::new();
-    let all = QUEUED_PER_UID_MAX + 10;
+    let all = 2 * QUEUED_PER_UID_MAX + 10;
     for at in 0..all {
         yard.drop(&format!("{at}.json"), "{}");
     }
