@@ -45,7 +45,10 @@ mod armed {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static VISITS: AtomicU64 = AtomicU64::new(0);
 
-    #[expect(clippy::disallowed_methods, reason = "the one way to arm a crash point in a child process of a test")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one way to arm a crash point in a child process of a test"
+    )]
     fn armed() -> Option<&'static Armed> {
         ARMED
             .get_or_init(|| {
@@ -57,7 +60,11 @@ mod armed {
                     "error" => Act::Error,
                     _ => Act::Kill,
                 };
-                Some(Armed { name: name.to_owned(), act, on_visit: visit.parse().unwrap_or(1) })
+                Some(Armed {
+                    name: name.to_owned(),
+                    act,
+                    on_visit: visit.parse().unwrap_or(1),
+                })
             })
             .as_ref()
     }
@@ -70,11 +77,16 @@ mod armed {
         let pid = rustix::process::getpid();
         match armed.act {
             Act::Error => Err(std::io::Error::other(format!("injected at {name}"))),
-            Act::Kill => rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(Into::into),
+            Act::Kill => {
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(Into::into)
+            }
             Act::Pause => {
                 rustix::process::kill_process(pid, rustix::process::Signal::STOP)?;
                 // Any thread may take the signal, and this one would run on until that one is scheduled.
-                let until_stopped = rustix::time::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+                let until_stopped = rustix::time::Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 200_000_000,
+                };
                 let _passed = rustix::thread::nanosleep(&until_stopped);
                 Ok(())
             }

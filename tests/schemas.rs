@@ -3,7 +3,10 @@
 //!
 //! Not here: which code a document is refused with (src/job, src/approval).
 
-#![allow(clippy::unwrap_used, reason = "a test stops at the first thing that is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is not as it should be"
+)]
 
 use base64::Engine as _;
 use jsonschema::Validator;

@@ -146,7 +146,6 @@ impl Envelope {
     }
 
     /// One that is about to be signed.
-    #[cfg(any(test, feature = "signing"))]
     pub fn unsigned(payload: Vec<u8>) -> Envelope {
         Envelope {
             payload,

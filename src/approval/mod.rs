@@ -15,6 +15,7 @@
 pub mod approvers;
 pub mod claim;
 pub mod deny;
+pub mod draft;
 pub mod envelope;
 pub mod key;
 pub mod matching;
@@ -32,6 +33,7 @@ pub mod withdrawal;
 pub use approvers::{Approvers, ApproversError};
 pub use claim::{Approved, Stored};
 pub use deny::{BoundField, DenyDetail};
+pub use draft::{DRAFT_LASTS_MS, draft};
 pub use envelope::{Envelope, EnvelopeSignature};
 pub use key::Fingerprint;
 pub use payload::{ApprovalPayload, Payload, WithdrawalPayload};

@@ -193,12 +193,7 @@ impl Policy {
     /// # Errors
     /// `approval_too_long`.
     pub fn check_age(&self, path: &VaultPath, lasts_ms: i64) -> Result<(), Refusal> {
-        let limit = self
-            .matching(path)
-            .into_iter()
-            .filter_map(|rule| rule.max_age_ms)
-            .min();
-        match limit {
+        match self.longest_ms(path) {
             Some(limit) if lasts_ms > limit => Err(Refusal::new(
                 Code::ApprovalTooLong,
                 "/expires_at",
@@ -208,6 +203,14 @@ impl Policy {
             )),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// How long an approval of this path may last at most, milliseconds; `None`: no rule says.
+    pub fn longest_ms(&self, path: &VaultPath) -> Option<i64> {
+        self.matching(path)
+            .into_iter()
+            .filter_map(|rule| rule.max_age_ms)
+            .min()
     }
 
     /// Counts people, not signatures: distinct principals and distinct keys.

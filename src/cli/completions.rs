@@ -9,6 +9,7 @@ use clap::CommandFactory;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  lockgate completions bash > /etc/bash_completion.d/lockgate")]
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,

@@ -14,6 +14,7 @@ use std::path::Path;
 #[derive(Debug, clap::Subcommand)]
 pub enum ConfigVerb {
     /// Read and judge the configuration; every problem is told with file, line and key
+    #[command(after_help = "Example:\n  lockgate config check --online")]
     Check {
         /// Also look at what it names: repository, vault, approvers
         #[arg(long)]

@@ -9,6 +9,7 @@ use crate::job::explain;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  lockgate explain delete_denied/approval_spent")]
 pub struct ExplainArgs {
     /// A word of a receipt, a refusal or a health answer; CODE/DETAIL is both. Without it all words are listed
     pub code: Option<String>,
@@ -30,10 +31,16 @@ pub fn run(ctx: &Ctx, args: &ExplainArgs) -> Ended {
     };
     let pages: Option<Vec<String>> = word.split('/').map(explain::page).collect();
     let Some(pages) = pages else {
-        ctx.ui.say(&format!("there is no page for \"{word}\"; `lockgate explain` lists all words"));
+        ctx.ui.say(&format!(
+            "there is no page for \"{word}\"; `lockgate explain` lists all words"
+        ));
         return Err(Exit::Usage);
     };
-    let page = pages.iter().map(|page| page.trim_end()).collect::<Vec<_>>().join("\n\n");
+    let page = pages
+        .iter()
+        .map(|page| page.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     let text = match ctx.ui.format {
         Format::Text => format!("{page}\n"),
         Format::Json => format!("{}\n", serde_json::json!({"word": word, "page": page})),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  lockgate man | man -l -\n  lockgate man packaging/man")]
 pub struct ManArgs {
     /// Writes every page into this directory; without it lockgate(1) goes to standard output
     #[arg(value_name = "DIR")]

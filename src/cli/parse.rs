@@ -66,14 +66,25 @@ fn words(all: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(all.collect::<Vec<_>>())
 }
 
+/// Where a page ended; what it stands for is the role's affair, but it must fit into a query.
+pub(super) fn cursor(text: &str) -> Result<String, String> {
+    let plain = text
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"_.:-".contains(&c));
+    if plain && (1..=200).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    Err("not a cursor: copy it from the page before".to_owned())
+}
+
 /// Why an operator does something: it goes into the audit, on one line.
 pub(super) fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err("say why: it goes into the audit".to_owned());
     }
-    if text.len() > 1000 || text.chars().any(char::is_control) {
-        return Err("at most 1,000 bytes on one line".to_owned());
+    if text.chars().count() > 500 || text.chars().any(char::is_control) {
+        return Err("at most 500 characters on one line".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -1,9 +1,10 @@
-//! `lockgate pause`: stops claiming.
+//! `lockgate pause`: stops claiming; what is admitted waits.
 //!
 //! Not here: the role that answers (http/).
 
 use super::Ctx;
 use super::roles_args::RolesArgs;
+use super::switch;
 use super::ui::Ended;
 
 /// Runs the verb.
@@ -11,6 +12,5 @@ use super::ui::Ended;
 /// # Errors
 /// The status to end with early.
 pub fn run(ctx: &Ctx, args: &RolesArgs) -> Ended {
-    let _ = args;
-    ctx.not_built("pause")
+    switch::each(ctx, &ctx.config()?, args, "pause")
 }

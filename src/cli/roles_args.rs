@@ -7,6 +7,9 @@ use crate::job::Role;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lockgate pause delete --reason \"vault moves\"\n  lockgate resume delete\n  lockgate freeze --all --reason \"stop everything\"\n  lockgate unfreeze --all"
+)]
 #[command(group(clap::ArgGroup::new("whom").required(true).args(["role", "all"])))]
 pub struct RolesArgs {
     /// The role

@@ -45,6 +45,13 @@ fn every_verb_of_the_contract_is_understood() {
         "adopt /app/vault/a.md",
         &format!("recover {JOB}"),
         "pause save",
+        "resolve --all --if-evidence not-applied --reason seen",
+        "requeue --all --if-evidence not-sent --role delete --reason cut",
+        "probe --all --reason look",
+        "approval draft job.json --out payload.json",
+        "approval submit --payload payload.json --signature payload.json.sig",
+        "audit verify --file copy.db --against 12:x",
+        "draft save notes/a.md",
         "resume --all",
         "freeze --all --reason fire",
         "unfreeze delete",
@@ -59,6 +66,8 @@ fn every_verb_of_the_contract_is_understood() {
         "backup verify save",
         "restore delete backup.db",
         "state destroy",
+        "state destroy --confirm 92cf5dc6-8867-4cf1-9f2a-36336fde609c",
+        "backup create save --reason upgrade",
         "explain target_drift",
         "demo",
         "up --dir /tmp/x",
@@ -102,6 +111,18 @@ fn wrong_words_are_wrong_usage() {
         &format!("resolve {JOB} --applied --not-applied --reason x"),
         &format!("resolve {JOB} --applied"),
         &format!("requeue {JOB}"),
+        "requeue --all --reason x",
+        &format!("resolve {JOB} --if-evidence applied --reason x"),
+        "resolve --all --applied --reason x",
+        "resolve --all --if-evidence not-sent --reason x",
+        &format!("probe {JOB} --all --reason x"),
+        "approval submit",
+        "approval submit envelope.json --payload p",
+        "approval submit --payload p",
+        "audit verify",
+        "audit verify save --file x",
+        "draft save /app/vault/a.md --commit HEAD",
+        "jobs save --after ../x",
         "overview --dir /a --config /b",
         "maintain backup --role save",
         "keys list",
@@ -151,6 +172,14 @@ fn words_become_values() {
         (resolve.found(), resolve.reason.as_str()),
         (resolve::Found::NotApplied, "gone")
     );
+    let line = "resolve --all --if-evidence applied --reason gone";
+    let Command::Resolve(resolve) = parse(line).unwrap().command else {
+        panic!("resolve")
+    };
+    assert_eq!(
+        (resolve.found(), resolve.which.job),
+        (resolve::Found::Applied, None)
+    );
 }
 
 #[test]
@@ -172,5 +201,74 @@ fn the_first_line_of_each_help_says_what_the_verb_does() {
             "{}",
             verb.get_name()
         );
+    }
+}
+
+/// Every command that does something by itself.
+fn leaves(verb: &clap::Command, path: String, out: &mut Vec<(String, String)>) {
+    if verb.get_name() == "help" {
+        return;
+    }
+    let deeper: Vec<_> = verb.get_subcommands().collect();
+    if deeper.is_empty() {
+        let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        out.push((path, help));
+        return;
+    }
+    for one in deeper {
+        leaves(one, format!("{path} {}", one.get_name()), out);
+    }
+}
+
+#[test]
+fn every_help_has_an_example_that_is_understood() {
+    let mut all = Vec::new();
+    leaves(&Cli::command(), "lockgate".to_owned(), &mut all);
+    assert!(all.len() > 35, "{}", all.len());
+    for (path, help) in all {
+        let examples: Vec<&str> = help
+            .lines()
+            .filter(|line| line.trim_start().starts_with("lockgate "))
+            .collect();
+        assert!(!examples.is_empty(), "{path} has no example");
+        for example in examples {
+            // Up to a pipe, a redirection or a comment, with ids and words in the places of theirs.
+            let end = example.find(['|', '>', '#', '&']).unwrap_or(example.len());
+            let line = example
+                .get(..end)
+                .unwrap_or_default()
+                .split("   ")
+                .find(|part| !part.trim().is_empty());
+            let quoted: Vec<&str> = line.unwrap_or_default().split('"').collect();
+            let words = quoted.iter().enumerate().flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+                _ => vec![(*part).to_owned()],
+            });
+            let words: Vec<String> = words
+                .map(|word| if word == "JOB" { JOB.to_owned() } else { word })
+                .collect();
+            if let Err(error) = Cli::try_parse_from(&words) {
+                assert_eq!(error.exit_code(), 0, "{path}: {example}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_is_told_to_try_again_where_looking_comes_first() {
+    for name in ["why", "resolve", "probe", "adopt", "requeue"] {
+        let mut cli = Cli::command();
+        let verb = cli.find_subcommand_mut(name).unwrap();
+        let help = verb.render_long_help().to_string().to_lowercase();
+        assert!(!help.contains("try again"), "{name}");
+    }
+    for name in ["resolve", "adopt", "requeue"] {
+        let mut cli = Cli::command();
+        let help = cli
+            .find_subcommand_mut(name)
+            .unwrap()
+            .render_long_help()
+            .to_string();
+        assert!(help.contains("Check first"), "{name}");
     }
 }

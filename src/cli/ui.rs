@@ -49,10 +49,29 @@ impl Ui {
         }
     }
 
+    /// Writes data in the form that was asked for: `value` as one line of JSON, or the text.
+    ///
+    /// # Errors
+    /// As [`Ui::data`].
+    pub fn show(&self, value: &serde_json::Value, text: impl FnOnce() -> String) -> Result<(), Exit> {
+        match self.format {
+            Format::Json => self.data(&format!("{value}\n")),
+            Format::Text => self.data(&printable(&text())),
+        }
+    }
+
     /// Writes a line to standard error. Errors are dropped: there is nobody else to tell.
     pub fn say(&self, text: &str) {
         let _told = writeln!(std::io::stderr().lock(), "{}", printable(text));
     }
+}
+
+/// The status for an operation that the system refused.
+pub(super) fn exit_of_io(error: &std::io::Error) -> Exit {
+    if error.kind() == ErrorKind::PermissionDenied {
+        return Exit::Permission;
+    }
+    Exit::Failed
 }
 
 /// The text without anything a terminal would obey: control characters but line feed are written as escapes.

@@ -259,7 +259,9 @@ pub(super) fn source_limits(check: &mut Check<'_>, raw: raw::SourceLimits) -> So
 }
 
 pub(super) fn deadlines(check: &mut Check<'_>, raw: raw::Deadlines) -> Deadlines {
-    Deadlines { send: check.time(keys::VAULT_SEND, raw.send) }
+    Deadlines {
+        send: check.time(keys::VAULT_SEND, raw.send),
+    }
 }
 
 /// The packaged layout with `[paths]` over it, or the one below `--dir`, which `[paths]` cannot change.

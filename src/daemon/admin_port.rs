@@ -52,13 +52,20 @@ impl Admin {
         let state_dir = self.gear.config.layout.state_dir(self.gear.role);
         let holder = row.last_worker.as_deref().and_then(crate::job::Uuid4::parse);
         let lives = holder.is_some_and(|id| crate::workers::is_alive(&state_dir, id).unwrap_or(true));
-        WorkerFacts { holder_lives: lives, deadline_ms: self.gear.vault.deadline_ms() }
+        WorkerFacts {
+            holder_lives: lives,
+            deadline_ms: self.gear.vault.deadline_ms(),
+        }
     }
 
     /// Looks at the target and says what is there, beside what was sent.
     fn evidence(&self, row: &JobRow) -> Result<(Value, &'static str), ApiError> {
         let Some(job) = row.document(&self.gear.rules()) else {
-            return Err(ApiError::new(409, "tampered", "the stored job no longer is what was admitted"));
+            return Err(ApiError::new(
+                409,
+                "tampered",
+                "the stored job no longer is what was admitted",
+            ));
         };
         let seen = self.gear.vault.look(job.vault_path());
         let (before, new) = (row.before(), row.new_bytes());
@@ -66,7 +73,10 @@ impl Admin {
         let (now, evidence) = match &seen {
             Err(down) => (json!({ "unreachable": down.to_string() }), "unreachable"),
             Ok(Seen::Unreadable) => (json!("unreadable"), "unreadable"),
-            Ok(Seen::Absent) => (json!("absent"), if deletes { "applied" } else { absent_means(before) }),
+            Ok(Seen::Absent) => (
+                json!("absent"),
+                if deletes { "applied" } else { absent_means(before) },
+            ),
             Ok(Seen::Bytes { sha256, .. }) => {
                 let word = if new == Some(*sha256) {
                     "applied"
@@ -78,7 +88,11 @@ impl Admin {
                 (json!(format!("sha256:{sha256}")), word)
             }
         };
-        let evidence = if row.sent_ms.is_none() && evidence != "applied" { "not_sent" } else { evidence };
+        let evidence = if row.sent_ms.is_none() && evidence != "applied" {
+            "not_sent"
+        } else {
+            evidence
+        };
         let value = json!({
             "job_id": row.job_id,
             "state": row.state,
@@ -110,7 +124,7 @@ impl Admin {
             }
             Verb::Requeue => {
                 let (facts, rules) = (self.facts(row), self.gear.rules());
-                let wait = self.gear.config.delete.approval_wait_ms();
+                let wait = self.gear.terms.approval_wait_ms;
                 self.write(move |tx| tx.requeue(id, uid, &reason, &facts, &rules, wait))?;
             }
             Verb::Probe => {
@@ -134,10 +148,10 @@ impl Admin {
     /// A resolved path is free for the other role.
     fn unpublish(&self, row: &JobRow) {
         let rules = self.gear.rules();
-        if let Ok(path) = VaultPath::parse(&rules.vault_root, &row.vault_path) {
-            if let Err(fault) = self.gear.fence.remove(&[path]) {
-                tracing::warn!(%fault, "a resolved path stays published until the next start");
-            }
+        if let Ok(path) = VaultPath::parse(&rules.vault_root, &row.vault_path)
+            && let Err(fault) = self.gear.fence.remove(&[path])
+        {
+            tracing::warn!(%fault, "a resolved path stays published until the next start");
         }
     }
 
@@ -156,7 +170,11 @@ impl Admin {
             | Verb::BackupCreate
             | Verb::BackupVerify => State::OutcomeUnknown,
         };
-        let rows = self.gear.ledger.page(Some(state), None, BULK_MAX).map_err(|fault| unavailable(&fault))?;
+        let rows = self
+            .gear
+            .ledger
+            .page(Some(state), None, BULK_MAX)
+            .map_err(|fault| unavailable(&fault))?;
         let (mut done, mut skipped) = (Vec::new(), Vec::new());
         let more = i64::try_from(rows.len()).unwrap_or(0) == BULK_MAX;
         for row in rows {
@@ -178,7 +196,10 @@ impl Admin {
 
     fn of_role(&self, verb: Verb, uid: u32, reason: &str) -> Result<Value, ApiError> {
         let text = reason.to_owned();
-        let switch = |switch, on| self.write(move |tx| tx.switch(switch, on, uid, &text));
+        let switch = |switch, on| {
+            let text = reason.to_owned();
+            self.write(move |tx| tx.switch(switch, on, uid, &text))
+        };
         match verb {
             Verb::Pause => switch(Switch::Pause, true)?,
             Verb::Resume => {
@@ -189,14 +210,26 @@ impl Admin {
             Verb::Freeze => switch(Switch::Freeze, true)?,
             Verb::Unfreeze => switch(Switch::Freeze, false)?,
             Verb::ClockAccept => {
-                let high = self.gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
+                let high = self
+                    .gear
+                    .spent
+                    .as_ref()
+                    .and_then(crate::spent::SpentLog::highest_wall_ms);
                 self.write(move |tx| {
                     tx.accept_clock(uid, &text)?;
-                    tx.keep("clock_accepted_over_ms", &high.map_or(0, |high| high.0).to_string())
+                    tx.keep(
+                        "clock_accepted_over_ms",
+                        &high.map_or(0, |high| high.0).to_string(),
+                    )
                 })?;
             }
             Verb::BackupCreate => return backup::create(&self.gear, uid, reason),
-            Verb::Cancel | Verb::Resolve(_) | Verb::Requeue | Verb::Probe | Verb::Adopt | Verb::BackupVerify => {
+            Verb::Cancel
+            | Verb::Resolve(_)
+            | Verb::Requeue
+            | Verb::Probe
+            | Verb::Adopt
+            | Verb::BackupVerify => {
                 return Err(ApiError::not_found("not a verb for a role"));
             }
         }
@@ -210,22 +243,36 @@ impl Admin {
         if self.gear.role != Role::Save {
             return Err(ApiError::not_found("adopt is for the role save"));
         }
-        let seen = self.gear.vault.look(&path).map_err(|down| ApiError::unavailable(down.to_string()))?;
+        let seen = self
+            .gear
+            .vault
+            .look(&path)
+            .map_err(|down| ApiError::unavailable(down.to_string()))?;
         let bytes = match seen {
             Seen::Absent => None,
             Seen::Bytes { sha256, .. } => Some(sha256),
             Seen::Unreadable => {
-                return Err(ApiError::new(409, "target_drift", "what is at the path cannot be read as a file; look at it"));
+                return Err(ApiError::new(
+                    409,
+                    "target_drift",
+                    "what is at the path cannot be read as a file; look at it",
+                ));
             }
         };
         let (text, reason) = (path.as_str().to_owned(), reason.to_owned());
         self.write(move |tx| tx.adopt(&text, bytes, uid, &reason))?;
-        Ok(json!({ "vault_path": path.as_str(), "adopted": bytes.map_or_else(|| "absent".to_owned(), |hash| format!("sha256:{hash}")) }))
+        Ok(
+            json!({ "vault_path": path.as_str(), "adopted": bytes.map_or_else(|| "absent".to_owned(), |hash| format!("sha256:{hash}")) }),
+        )
     }
 }
 
 fn absent_means(before: Option<Option<crate::job::Sha256>>) -> &'static str {
-    if before == Some(None) { "not_applied" } else { "other_bytes" }
+    if before == Some(None) {
+        "not_applied"
+    } else {
+        "other_bytes"
+    }
 }
 
 /// A ledger's answer as HTTP says it.
@@ -236,7 +283,9 @@ fn answer<T>(written: WriteResult<T>) -> Result<T, ApiError> {
         WriteError::Inner(error @ LedgerError::TooEarly { .. }) => {
             ApiError::new(409, "too_early", error.to_string()).retry_after(5)
         }
-        WriteError::Inner(error @ LedgerError::WrongState { .. }) => ApiError::new(409, "wrong_state", error.to_string()),
+        WriteError::Inner(error @ LedgerError::WrongState { .. }) => {
+            ApiError::new(409, "wrong_state", error.to_string())
+        }
         WriteError::Inner(error) => ApiError::new(409, "conflict", error.to_string()),
     })
 }
@@ -259,7 +308,11 @@ impl AdminPort for Admin {
             .into_iter()
             .map(|condition| json!({ "reason": condition.reason, "text": condition.text }))
             .collect();
-        let flow = if self.gear.is_frozen_by_file() { "frozen" } else { overview.flow.as_str() };
+        let flow = if self.gear.is_frozen_by_file() {
+            "frozen"
+        } else {
+            overview.flow.as_str()
+        };
         Ok(json!({
             "role": self.gear.role.as_str(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -280,21 +333,36 @@ impl AdminPort for Admin {
     fn jobs(&self, query: JobsQuery) -> Result<Value, ApiError> {
         let before = match &query.after {
             None => None,
-            Some(text) => {
-                Some(text.parse::<i64>().map_err(|_| ApiError::bad_request("after is a cursor of the page before"))?)
-            }
+            Some(text) => Some(
+                text.parse::<i64>()
+                    .map_err(|_| ApiError::bad_request("after is a cursor of the page before"))?,
+            ),
         };
         let limit = i64::try_from(query.limit).unwrap_or(100).min(500);
-        let rows = self.gear.ledger.page(query.state, before, limit).map_err(|fault| unavailable(&fault))?;
-        let next = if i64::try_from(rows.len()).unwrap_or(0) == limit { rows.last().map(|row| row.seq.to_string()) } else { None };
+        let rows = self
+            .gear
+            .ledger
+            .page(query.state, before, limit)
+            .map_err(|fault| unavailable(&fault))?;
+        let next = if i64::try_from(rows.len()).unwrap_or(0) == limit {
+            rows.last().map(|row| row.seq.to_string())
+        } else {
+            None
+        };
         Ok(json!({ "jobs": rows.iter().map(render::job).collect::<Vec<_>>(), "next": next }))
     }
 
     fn job(&self, id: JobId) -> Result<Value, ApiError> {
         let row = self.row(id)?;
-        let rows = self.gear.ledger.audit_of(row.seq).map_err(|fault| unavailable(&fault))?;
+        let rows = self
+            .gear
+            .ledger
+            .audit_of(row.seq)
+            .map_err(|fault| unavailable(&fault))?;
         let document: Value = serde_json::from_slice(&row.body).unwrap_or(Value::Null);
-        Ok(json!({ "job": render::job(&row), "document": document, "audit": rows.iter().map(render::audit).collect::<Vec<_>>() }))
+        Ok(
+            json!({ "job": render::job(&row), "document": document, "audit": rows.iter().map(render::audit).collect::<Vec<_>>() }),
+        )
     }
 
     fn why(&self, id: JobId) -> Result<Value, ApiError> {
@@ -303,20 +371,31 @@ impl AdminPort for Admin {
 
     fn audit(&self, after: Option<i64>, limit: usize) -> Result<Value, ApiError> {
         let limit = i64::try_from(limit).unwrap_or(100);
-        let rows = self.gear.ledger.audit_page(after.unwrap_or(0), limit).map_err(|fault| unavailable(&fault))?;
-        let next = if i64::try_from(rows.len()).unwrap_or(0) == limit { rows.last().map(|row| json_int(row.seq)) } else { None };
+        let rows = self
+            .gear
+            .ledger
+            .audit_page(after.unwrap_or(0), limit)
+            .map_err(|fault| unavailable(&fault))?;
+        let next = if i64::try_from(rows.len()).unwrap_or(0) == limit {
+            rows.last().map(|row| json_int(row.seq))
+        } else {
+            None
+        };
         Ok(json!({ "rows": rows.iter().map(render::audit).collect::<Vec<_>>(), "next": next }))
     }
 
     fn checkpoint(&self) -> Result<Value, ApiError> {
         let head = self.gear.ledger.head().map_err(|fault| unavailable(&fault))?;
-        Ok(json!({ "role": self.gear.role.as_str(), "size": json_int(head.size), "hash": head.hash.to_string(),
-            "at": render::time(self.gear.clock.wall().0) }))
+        Ok(
+            json!({ "role": self.gear.role.as_str(), "size": json_int(head.size), "hash": head.hash.to_string(),
+            "at": render::time(self.gear.clock.wall().0) }),
+        )
     }
 
     fn audit_verify(&self, head: Option<AuditHead>) -> Result<Value, ApiError> {
         let old = head.map(|head| (head.size, head.hash));
-        let report = verify::verify_file(self.gear.ledger.path(), old).map_err(|fault| unavailable(&fault))?;
+        let report =
+            verify::verify_file(self.gear.ledger.path(), old).map_err(|fault| unavailable(&fault))?;
         Ok(json!({
             "ok": report.found == 0,
             "rows": json_int(report.rows),
@@ -343,11 +422,19 @@ impl AdminPort for Admin {
     fn recover(&self, id: JobId, by_uid: u32, body: VerbBody) -> Result<Vec<u8>, ApiError> {
         let row = self.row(id)?;
         let Some(recovery) = &self.gear.recovery else {
-            return Err(ApiError::not_found("this role keeps no recovery copies, or its recovery-key is missing"));
+            return Err(ApiError::not_found(
+                "this role keeps no recovery copies, or its recovery-key is missing",
+            ));
         };
-        let recovered = recovery.open(&id).map_err(|fault| ApiError::new(409, "not_recovered", fault.to_string()))?;
+        let recovered = recovery
+            .open(&id)
+            .map_err(|fault| ApiError::new(409, "not_recovered", fault.to_string()))?;
         if recovered.vault_path != row.vault_path {
-            return Err(ApiError::new(409, "not_recovered", "the recovery copy is of another path"));
+            return Err(ApiError::new(
+                409,
+                "not_recovered",
+                "the recovery copy is of another path",
+            ));
         }
         let note = format!("recover {id}: {}", body.reason);
         self.write(move |tx| tx.record_operator(by_uid, &note))?;
@@ -358,4 +445,3 @@ impl AdminPort for Admin {
         backup::list(&self.gear)
     }
 }
-

@@ -25,19 +25,30 @@ pub fn create(gear: &Gear, uid: u32, reason: &str) -> Result<Value, ApiError> {
     let dir = dir_of(gear);
     let io = |step: &'static str| {
         let dir = dir.clone();
-        move |error: std::io::Error| ApiError::unavailable(format!("backup: {step} in {}: {error}", dir.display()))
+        move |error: std::io::Error| {
+            ApiError::unavailable(format!("backup: {step} in {}: {error}", dir.display()))
+        }
     };
     std::fs::create_dir_all(&dir).map_err(io("make the directory"))?;
-    let stamp: String = render::time(gear.clock.wall().0).chars().filter(char::is_ascii_alphanumeric).collect();
+    let stamp: String = render::time(gear.clock.wall().0)
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
     let name = format!("{}-{stamp}.db", gear.role);
     let (temp, path) = (dir.join(format!(".{name}.new")), dir.join(&name));
     if temp.exists() {
         std::fs::remove_file(&temp).map_err(io("remove an unfinished one"))?;
     }
-    gear.ledger.backup_to(&temp).map_err(|fault| unavailable(&fault))?;
+    gear.ledger
+        .backup_to(&temp)
+        .map_err(|fault| unavailable(&fault))?;
     let report = verify::verify_file(&temp, None).map_err(|fault| unavailable(&fault))?;
     if report.found > 0 {
-        return Err(ApiError::new(409, "not_verified", format!("the ledger does not verify: {}", report.findings.join("; "))));
+        return Err(ApiError::new(
+            409,
+            "not_verified",
+            format!("the ledger does not verify: {}", report.findings.join("; ")),
+        ));
     }
     let file = std::fs::File::open(&temp).map_err(io("open the copy"))?;
     file.sync_all().map_err(io("sync the copy"))?;
@@ -47,7 +58,9 @@ pub fn create(gear: &Gear, uid: u32, reason: &str) -> Result<Value, ApiError> {
     prune(gear, &dir).map_err(io("remove old ones"))?;
     let note = format!("backup {name}: {reason}");
     drop(gear.ledger.write(move |tx| tx.record_operator(uid, &note)));
-    Ok(json!({ "name": name, "rows": json_int(report.rows), "head": report.head.map(|hash| hash.to_string()) }))
+    Ok(
+        json!({ "name": name, "rows": json_int(report.rows), "head": report.head.map(|hash| hash.to_string()) }),
+    )
 }
 
 fn names(dir: &Path) -> std::io::Result<Vec<(String, u64)>> {
@@ -98,8 +111,13 @@ pub fn verify(gear: &Gear, name: &str) -> Result<Value, ApiError> {
     let dir = dir_of(gear);
     let known = names(&dir).map_err(|error| ApiError::unavailable(format!("{}: {error}", dir.display())))?;
     if !known.iter().any(|(one, _)| one == name) {
-        return Err(ApiError::not_found(format!("no backup {name}; `lockgate backup list {}` shows what there is", gear.role)));
+        return Err(ApiError::not_found(format!(
+            "no backup {name}; `lockgate backup list {}` shows what there is",
+            gear.role
+        )));
     }
     let report = verify::verify_file(&dir.join(name), None).map_err(|fault| unavailable(&fault))?;
-    Ok(json!({ "name": name, "ok": report.found == 0, "rows": json_int(report.rows), "findings": report.findings }))
+    Ok(
+        json!({ "name": name, "ok": report.found == 0, "rows": json_int(report.rows), "findings": report.findings }),
+    )
 }

@@ -5,6 +5,7 @@
 //! | [`hygiene`] | hardens the process, knows the boot, checks owners and modes |
 //! | [`log`] | the one logger, rate limits, the panic line |
 //! | [`notify`] | talks to the service manager, takes its sockets |
+//! | [`settings`] | from the configuration to what each room asks for |
 //! | [`start`] | opens everything an executor role needs, in order |
 //! | [`restored`] | is the database the one this role left? |
 //! | [`role`] | threads, sockets and the end of an executor role |
@@ -24,6 +25,7 @@ pub mod notify;
 pub mod render;
 pub mod restored;
 pub mod role;
+pub mod settings;
 pub mod start;
 pub mod status_port;
 pub mod why;

@@ -25,6 +25,9 @@ const DRAIN_MS: i64 = 18_000;
 /// How often heads and the epoch file are looked at while something changes, ms.
 const BEAT_MS: u64 = 5_000;
 
+/// Between two heads in the journal, ms.
+const HEAD_MS: i64 = 3_600_000;
+
 /// Runs an executor role until it is told to stop.
 pub fn run(gear: Gear) -> Exit {
     let gear = Arc::new(gear);
@@ -48,7 +51,8 @@ struct Running {
 fn start(gear: &Arc<Gear>) -> Result<Running, NoStart> {
     let refuse = |exit: Exit, message: String| NoStart { exit, message };
     let signals = Signals::take(gear).map_err(|error| refuse(Exit::Failed, format!("signals: {error}")))?;
-    let intake = Intake::open(intake_settings(gear)).map_err(|error| refuse(Exit::Configuration, error.to_string()))?;
+    let intake = Intake::open(intake_settings(gear))
+        .map_err(|error| refuse(Exit::Configuration, error.to_string()))?;
     let server = serve(gear)?;
     let mut threads = Vec::new();
     let shared = Arc::clone(gear);
@@ -68,14 +72,23 @@ fn start(gear: &Arc<Gear>) -> Result<Running, NoStart> {
         tracing::warn!(%error, "the service manager was not told that the role is ready");
     }
     tracing::info!(role = %gear.role, worker = %gear.worker.id(), "ready");
-    Ok(Running { threads, leases, server, notifier, signals })
+    Ok(Running {
+        threads,
+        leases,
+        server,
+        notifier,
+        signals,
+    })
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, NoStart> {
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .map_err(|error| NoStart { exit: Exit::TryAgain, message: format!("no thread for {name}: {error}") })
+        .map_err(|error| NoStart {
+            exit: Exit::TryAgain,
+            message: format!("no thread for {name}: {error}"),
+        })
 }
 
 /// SIGTERM and SIGINT end the role; both only set what the loops look at.
@@ -91,11 +104,13 @@ impl Signals {
         let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
         let handle = signals.handle();
         let shared = Arc::clone(gear);
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for _signal in signals.forever() {
-                shared.stop();
-            }
-        })?;
+        let thread = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for _signal in signals.forever() {
+                    shared.stop();
+                }
+            })?;
         Ok(Signals { handle, thread })
     }
     fn end(self) {
@@ -107,11 +122,15 @@ impl Signals {
 /// Keeps the watchdog and the epoch file fed until the role is to stop, then drains.
 fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
     let beat = running.notifier.watchdog().map_or(BEAT_MS, |watchdog| {
-        u64::try_from(watchdog.as_millis() / 2).unwrap_or(BEAT_MS).clamp(100, BEAT_MS)
+        u64::try_from(watchdog.as_millis() / 2)
+            .unwrap_or(BEAT_MS)
+            .clamp(100, BEAT_MS)
     });
     let watched = running.notifier.watchdog().is_some();
+    let mut heads = Heads::default();
     while !gear.is_stopping() {
-        let seen = gear.beat.seen();
+        heads.tell(gear);
+        let (seen, halt) = (gear.beat.seen(), gear.halt.seen());
         if watched && !gear.conditions.is_stale() {
             drop(running.notifier.tell(&[Tell::Watchdog]));
         }
@@ -120,12 +139,42 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
         if let Err(why) = gear.epochs.note(&gear.ledger) {
             tracing::warn!(why, "epoch file");
         }
+        // A busy role changes all the time; the file follows every few seconds.
+        if gear.beat.seen() != seen {
+            gear.halt.wait(halt, beat);
+        }
     }
     drain(gear, running)
 }
 
+/// The end of the audit, into the journal every hour in which it changed: a head kept elsewhere shows what was cut off.
+#[derive(Debug, Default)]
+struct Heads {
+    told: Option<(i64, i64)>,
+}
+
+impl Heads {
+    fn tell(&mut self, gear: &Gear) {
+        let now = gear.clock.boot().0;
+        if self.told.is_some_and(|(at, _)| now - at < HEAD_MS) {
+            return;
+        }
+        let Ok(head) = gear.ledger.head() else { return };
+        if self.told.is_none_or(|(_, size)| size != head.size) {
+            tracing::info!(role = %gear.role, size = head.size, hash = %head.hash, "audit head");
+        }
+        self.told = Some((now, head.size));
+    }
+}
+
 fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
-    let Running { threads, leases, server, notifier, signals } = running;
+    let Running {
+        threads,
+        leases,
+        server,
+        notifier,
+        signals,
+    } = running;
     if let Err(error) = notifier.tell(&[Tell::Stopping]) {
         tracing::warn!(%error, "the service manager was not told that the role stops");
     }
@@ -151,23 +200,39 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     signals.end();
     tracing::info!(role = %gear.role, "stopped");
     match gear.ended.get() {
-        Some(_) => Exit::Failed,
+        Some((exit, _)) => *exit,
         None => Exit::Done,
     }
 }
 
-fn intake_settings(gear: &Gear) -> Settings {
+/// What intake reads, and how.
+pub fn intake_settings(gear: &Gear) -> Settings {
     let layout = &gear.config.layout;
     let development = gear.config.mode == Mode::Development;
-    let roles = gear.config.role_uids();
     Settings {
         state_dir: layout.state_dir(gear.role),
         sources: vec![
-            Source { path: layout.drop_dir(gear.role), kind: Kind::Drop },
-            Source { path: layout.gate_dir(gear.role), kind: Kind::Gate { gateway_uid: gear.config.gateway_uid() } },
+            Source {
+                path: layout.drop_dir(gear.role),
+                kind: Kind::Drop,
+            },
+            Source {
+                path: layout.gate_dir(gear.role),
+                kind: Kind::Gate {
+                    gateway: gear.uids.gateway,
+                },
+            },
         ],
-        ownership: if development { Ownership::Any } else { Ownership::Ours },
-        refused_uids: if development { Vec::new() } else { roles },
+        ownership: if development {
+            Ownership::Anyone
+        } else {
+            Ownership::Ours
+        },
+        refused_uids: if development {
+            Vec::new()
+        } else {
+            gear.uids.roles.clone()
+        },
         quarantine_bytes_max: gear.config.limits.quarantine_bytes_max,
         clock: Arc::clone(&gear.clock),
     }
@@ -175,12 +240,28 @@ fn intake_settings(gear: &Gear) -> Settings {
 
 fn serve(gear: &Arc<Gear>) -> Result<ServerHandle, NoStart> {
     let config = &gear.config;
-    let mut handed = notify::take_sockets()
-        .map_err(|error| NoStart { exit: Exit::Configuration, message: error.to_string() })?;
-    let admin = listener(&mut handed, "admin", &config.layout.admin_socket(gear.role), config)?;
-    let status = listener(&mut handed, "status", &config.layout.status_socket(gear.role), config)?;
+    let mut handed = notify::take_sockets().map_err(|error| NoStart {
+        exit: Exit::Configuration,
+        message: error.to_string(),
+    })?;
+    let admin = listener(
+        &mut handed,
+        "admin",
+        &config.layout.admin_socket(gear.role),
+        config,
+    )?;
+    let status = listener(
+        &mut handed,
+        "status",
+        &config.layout.status_socket(gear.role),
+        config,
+    )?;
     let development = config.mode == Mode::Development;
-    let except = if development { Vec::new() } else { config.role_uids() };
+    let except = if development {
+        Vec::new()
+    } else {
+        gear.uids.roles.clone()
+    };
     let doors = vec![
         Door {
             listener: Listener::Unix(admin),
@@ -189,14 +270,23 @@ fn serve(gear: &Arc<Gear>) -> Result<ServerHandle, NoStart> {
         },
         Door {
             listener: Listener::Unix(status),
-            access: Access::StatusReaders { uids: vec![config.gateway_uid()] },
+            access: Access::StatusReaders {
+                uids: vec![gear.uids.gateway],
+            },
             endpoints: StatusEndpoints::new(Arc::new(Status::new(Arc::clone(gear)))),
         },
     ];
     let shared = Arc::clone(gear);
-    Server { name: "sockets", doors, limits: limits(config) }
-        .start(move || shared.end_now("the sockets cannot be served any more"))
-        .map_err(|fault| NoStart { exit: Exit::Configuration, message: fault.to_string() })
+    Server {
+        name: "sockets",
+        doors,
+        limits: limits(config),
+    }
+    .start(move || shared.end_now("the sockets cannot be served any more"))
+    .map_err(|fault| NoStart {
+        exit: Exit::Configuration,
+        message: fault.to_string(),
+    })
 }
 
 /// The socket systemd made, or, where there is none, one of our own.
@@ -206,15 +296,22 @@ pub fn listener(
     path: &Path,
     config: &Config,
 ) -> Result<UnixListener, NoStart> {
-    let refuse = |message: String| NoStart { exit: Exit::Configuration, message };
+    let refuse = |message: String| NoStart {
+        exit: Exit::Configuration,
+        message,
+    };
     if let Some(at) = handed.iter().position(|(given, _)| given == name) {
         return match handed.swap_remove(at).1 {
             Handed::Unix(listener) => Ok(listener),
-            Handed::Tcp(_) => Err(refuse(format!("the inherited socket \"{name}\" is not a unix socket"))),
+            Handed::Tcp(_) => Err(refuse(format!(
+                "the inherited socket \"{name}\" is not a unix socket"
+            ))),
         };
     }
     if config.mode == Mode::Production {
-        return Err(refuse(format!("no socket \"{name}\" was handed over; start the role by its socket unit")));
+        return Err(refuse(format!(
+            "no socket \"{name}\" was handed over; start the role by its socket unit"
+        )));
     }
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(|error| refuse(format!("{}: {error}", dir.display())))?;
@@ -229,9 +326,9 @@ pub fn limits(config: &Config) -> Limits {
         connections_max: usize::try_from(http.connections_max).unwrap_or(256),
         per_uid_max: usize::try_from(http.connections_per_uid_max).unwrap_or(128),
         head_bytes_max: usize::try_from(http.header_bytes_max).unwrap_or(16 * 1024),
-        head_time: http.header_timeout.max(http.idle_timeout),
-        body_time: http.request_timeout,
+        head_time: http.header_timeout,
+        body_time: http.body_timeout,
+        write_stall: http.write_timeout,
         ..Limits::default()
     }
 }
-

@@ -5,16 +5,16 @@
 //! published paths → epoch file. Everything under the start lock, so that two starting workers judge one after the other.
 //! Not here: threads and sockets (role.rs).
 
-use super::restored;
-use crate::clock::{SharedClock, SystemClock};
+use super::{restored, settings};
+use crate::clock::{SharedClock, SystemClock, WallMs};
 use crate::config::{Config, Mode};
 use crate::credentials::{CredentialName, Credentials, Place, refuse_foreign};
+use crate::executor::Gear;
 use crate::executor::approvals::ApproversFile;
 use crate::executor::conditions::Conditions;
 use crate::executor::epochs::Epochs;
 use crate::executor::leases::Leases;
 use crate::executor::wake::Wake;
-use crate::executor::Gear;
 use crate::exit::Exit;
 use crate::fence::FenceDir;
 use crate::http::status::Changes;
@@ -26,11 +26,13 @@ use crate::source::{LocalGit, Source};
 use crate::spent::SpentLog;
 use crate::sqlite::StorageFault;
 use crate::target::{DirectoryVault, Vault};
-use crate::workers::{self, WorkerLock};
+use crate::workers::{self, DeathWatch, WorkerLock};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Why a role does not start.
 #[derive(Debug)]
@@ -43,14 +45,40 @@ pub struct NoStart {
 
 impl NoStart {
     fn new(exit: Exit, message: impl std::fmt::Display) -> NoStart {
-        NoStart { exit, message: message.to_string() }
+        NoStart {
+            exit,
+            message: message.to_string(),
+        }
     }
 }
 
 /// Storage that may come back is worth a restart; a file that is wrong is not.
 fn storage(fault: &StorageFault) -> NoStart {
-    let exit = if fault.is_passing() { Exit::TryAgain } else { Exit::Configuration };
+    let exit = if fault.is_passing() {
+        Exit::TryAgain
+    } else {
+        Exit::Configuration
+    };
     NoStart::new(exit, fault)
+}
+
+/// What a role works on: where objects come from, where effects go.
+#[derive(Debug)]
+pub struct Outside {
+    /// Where objects come from.
+    pub source: Arc<dyn Source>,
+    /// Where effects go.
+    pub vault: Arc<dyn Vault>,
+}
+
+impl Outside {
+    /// The drivers of the configuration.
+    pub fn configured(config: &Config) -> Outside {
+        Outside {
+            source: source(config),
+            vault: vault(config),
+        }
+    }
 }
 
 /// Opens everything one executor role needs.
@@ -59,30 +87,59 @@ fn storage(fault: &StorageFault) -> NoStart {
 /// [`NoStart`].
 pub fn executor(config: Config, role: Role, boot_id: String) -> Result<Gear, NoStart> {
     let clock: SharedClock = Arc::new(SystemClock::new(boot_id));
+    let outside = Outside::configured(&config);
+    executor_on(config, role, clock, outside)
+}
+
+/// The same on a given clock and given drivers.
+///
+/// # Errors
+/// [`NoStart`].
+pub fn executor_on(
+    config: Config,
+    role: Role,
+    clock: SharedClock,
+    outside: Outside,
+) -> Result<Gear, NoStart> {
     let credentials = credentials(&config, role)?;
     let state_dir = config.layout.state_dir(role);
     let _start = start_lock(&state_dir)?;
     let inbox = config.layout.inbox_db(role);
-    let spent = if role == Role::Delete { Some(spent_log(&state_dir, &inbox)?) } else { None };
+    let spent = if role == Role::Delete {
+        Some(spent_log(&state_dir, &inbox)?)
+    } else {
+        None
+    };
     let ledger = Ledger::open(&inbox, role, Arc::clone(&clock)).map_err(|fault| storage(&fault))?;
     let epochs = Epochs::open(&state_dir).map_err(|why| NoStart::new(Exit::Configuration, why))?;
-    restored::judge(&ledger, &epochs, spent.as_ref(), &state_dir).map_err(|why| NoStart::new(Exit::Configuration, why))?;
+    restored::judge(&ledger, &epochs, spent.as_ref(), &state_dir)
+        .map_err(|why| NoStart::new(Exit::Configuration, why))?;
     workers::sweep(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let worker = WorkerLock::acquire(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let fence = fence(&config, role, &ledger)?;
     let conditions = Conditions::new(Arc::clone(&clock));
-    let recovery = recovery(&config, role, &credentials, &conditions)?;
-    epochs.note(&ledger).map_err(|why| NoStart::new(Exit::TryAgain, why))?;
+    let recovery = recovery(&config, role, &credentials, &conditions, &clock, &ledger)?;
+    epochs
+        .note(&ledger)
+        .map_err(|why| NoStart::new(Exit::TryAgain, why))?;
+    let wake = Arc::new(Wake::default());
     Ok(Gear {
         role,
-        source: source(&config),
-        vault: vault(&config),
+        uids: settings::uids(&config).map_err(|why| NoStart::new(Exit::Configuration, why))?,
+        terms: settings::terms(&config, role),
+        source: outside.source,
+        vault: outside.vault,
         leases: Leases::new(ledger.clone()),
         approvers: ApproversFile::new(&config.layout.approvers),
-        policy: config.approval_policy().map_err(|error| NoStart::new(Exit::Configuration, error))?,
+        policy: settings::policy(&config).map_err(|error| NoStart::new(Exit::Configuration, error))?,
         changes: Changes::new(),
-        wake: Wake::default(),
+        deaths: DeathWatch::new(&state_dir, {
+            let wake = Arc::clone(&wake);
+            move |_| wake.poke()
+        }),
+        wake,
         beat: Wake::default(),
+        halt: Wake::default(),
         intake: std::sync::OnceLock::new(),
         stopping: AtomicBool::new(false),
         ended: std::sync::OnceLock::new(),
@@ -104,8 +161,9 @@ fn credentials(config: &Config, role: Role) -> Result<Credentials, NoStart> {
         Mode::Production => Place::HandedOver(own.clone()),
         Mode::Development => Place::Playground(own.clone().unwrap_or_default()),
     };
-    if let Some(installed) = config.layout.installed_credentials().filter(|_| config.mode == Mode::Production) {
-        refuse_foreign(role, &installed, own.as_deref()).map_err(|fault| NoStart::new(Exit::Permission, fault))?;
+    if let Some(installed) = settings::installed_credentials(config) {
+        refuse_foreign(role, &installed, own.as_deref())
+            .map_err(|fault| NoStart::new(Exit::Permission, fault))?;
     }
     Credentials::load(role, place).map_err(|fault| NoStart::new(Exit::Configuration, fault))
 }
@@ -113,9 +171,16 @@ fn credentials(config: &Config, role: Role) -> Result<Credentials, NoStart> {
 /// One start at a time; released when the returned file is closed.
 fn start_lock(state_dir: &Path) -> Result<File, NoStart> {
     let path = state_dir.join("start.lock");
-    let fail = |error: std::io::Error| NoStart::new(Exit::Configuration, format!("{}: {error}", path.display()));
-    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(fail)?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).map_err(|error| fail(error.into()))?;
+    let fail =
+        |error: std::io::Error| NoStart::new(Exit::Configuration, format!("{}: {error}", path.display()));
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(fail)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
+        .map_err(|error| fail(error.into()))?;
     Ok(file)
 }
 
@@ -127,10 +192,13 @@ fn spent_log(state_dir: &Path, inbox: &Path) -> Result<SpentLog, NoStart> {
 /// The published paths are made right from the ledger: what another worker holds stays, what nobody holds goes.
 fn fence(config: &Config, role: Role, ledger: &Ledger) -> Result<FenceDir, NoStart> {
     let fail = |fault: crate::fence::FenceFault| NoStart::new(Exit::Configuration, fault);
-    let others = Role::EXECUTORS.into_iter().filter(|other| *other != role).collect();
+    let others = Role::EXECUTORS
+        .into_iter()
+        .filter(|other| *other != role)
+        .collect();
     let fence = FenceDir::open(&config.layout.fence_dir, role, others).map_err(fail)?;
     let reset = fence.begin_reset().map_err(fail)?;
-    let rules = config.document_rules();
+    let rules = settings::rules(config);
     let held: Vec<VaultPath> = ledger
         .unresolved_paths()
         .map_err(|fault| storage(&fault))?
@@ -146,6 +214,8 @@ fn recovery(
     role: Role,
     credentials: &Credentials,
     conditions: &Conditions,
+    clock: &SharedClock,
+    ledger: &Ledger,
 ) -> Result<Option<RecoveryStore>, NoStart> {
     if role != Role::Delete {
         return Ok(None);
@@ -157,20 +227,41 @@ fn recovery(
             return Ok(None);
         }
     };
-    let keyring = Keyring::new(Purpose::Recovery, &key, &[]).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
+    let keyring = Keyring::new(Purpose::Recovery, &key, &[])
+        .map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let dir = config.layout.state_dir(role).join("recovery");
-    RecoveryStore::open_dir(&dir, keyring).map(Some).map_err(|fault| NoStart::new(Exit::Configuration, fault))
+    let store =
+        RecoveryStore::open_dir(&dir, keyring).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
+    let store = store.with_clock(Arc::clone(clock));
+    let kept_ms = i64::from(config.delete.recovery_days) * DAY_MS;
+    let now = clock.wall();
+    // A clock that is far ahead of everything seen so far may be wrong, and what is removed is gone.
+    let seen = ledger
+        .read(crate::ledger::control::clock_high)
+        .map_err(|fault| storage(&fault))?;
+    if now.0 > seen.0.saturating_add(DAY_MS) {
+        return Ok(Some(store));
+    }
+    match store.prune(WallMs(now.0.saturating_sub(kept_ms))) {
+        Ok(0) => {}
+        Ok(pruned) => tracing::info!(
+            pruned,
+            "recovery copies older than delete.recovery_days are removed"
+        ),
+        Err(fault) => tracing::warn!(%fault, "old recovery copies stay for now"),
+    }
+    Ok(Some(store))
 }
 
 /// The driver of the configured source.
 pub fn source(config: &Config) -> Arc<dyn Source> {
-    Arc::new(LocalGit::new(config.source_settings()))
+    Arc::new(LocalGit::new(settings::source(config)))
 }
 
 /// The driver of the configured vault.
 fn vault(config: &Config) -> Arc<dyn Vault> {
     match config.vault.kind {
-        crate::config::VaultKind::Directory => Arc::new(DirectoryVault::open(config.directory_settings())),
+        crate::config::VaultKind::Directory => Arc::new(DirectoryVault::open(settings::directory(config))),
         crate::config::VaultKind::Noop => Arc::new(crate::target::NoopVault),
     }
 }

@@ -4,7 +4,7 @@
 //! Not here: HTTP.
 
 use super::render;
-use crate::approval::ApprovalPayload;
+use crate::approval::{self, ApprovalPayload, DRAFT_LASTS_MS};
 use crate::executor::Gear;
 use crate::http::answer::{ApiError, Health};
 use crate::http::status::{AtDoor, Changes, DoorAnswer, StatusPort};
@@ -44,14 +44,14 @@ pub fn health(gear: &Gear) -> Health {
     }
 }
 
-/// How long a drafted approval lasts, ms, if the policy allows it.
-const DRAFT_LASTS_MS: i64 = 3600 * 1000;
-
 /// The approval payload for a DELETE, with a fresh nonce.
 pub fn draft(gear: &Gear, job: &Job) -> Option<ApprovalPayload> {
     let Job::Delete(delete) = job else { return None };
-    let now = gear.clock.wall();
-    ApprovalPayload::draft(delete, now, crate::clock::WallMs(now.0 + DRAFT_LASTS_MS))
+    let longest = gear
+        .policy
+        .longest_ms(&delete.vault_path)
+        .unwrap_or(DRAFT_LASTS_MS);
+    approval::draft(delete, gear.clock.wall(), DRAFT_LASTS_MS.min(longest))
 }
 
 impl StatusPort for Status {
@@ -66,12 +66,17 @@ impl StatusPort for Status {
 
     fn submission(&self, digest: Sha256, uid: u32) -> Result<Option<Value>, ApiError> {
         let ledger = &self.gear.ledger;
-        if let Some(row) = ledger.job_by_digest(digest, uid).map_err(|fault| unavailable(&fault))? {
+        if let Some(row) = ledger
+            .job_by_digest(digest, uid)
+            .map_err(|fault| unavailable(&fault))?
+        {
             return Ok(Some(json!({
                 "digest": digest.to_string(), "accepted": true, "job_id": row.job_id, "state": row.state, "code": row.code,
             })));
         }
-        let found = ledger.submission(digest, uid).map_err(|fault| unavailable(&fault))?;
+        let found = ledger
+            .submission(digest, uid)
+            .map_err(|fault| unavailable(&fault))?;
         Ok(found.map(|one| {
             json!({
                 "digest": digest.to_string(),
@@ -87,9 +92,15 @@ impl StatusPort for Status {
 
     fn approval_draft(&self, id: JobId, uid: u32) -> Result<Option<Value>, ApiError> {
         let row = self.gear.ledger.job(id).map_err(|fault| unavailable(&fault))?;
-        let Some(row) = row.filter(|row| row.uid == uid) else { return Ok(None) };
-        let Some(job) = row.document(&self.gear.rules()) else { return Ok(None) };
-        let Some(payload) = draft(&self.gear, &job) else { return Ok(None) };
+        let Some(row) = row.filter(|row| row.uid == uid) else {
+            return Ok(None);
+        };
+        let Some(job) = row.document(&self.gear.rules()) else {
+            return Ok(None);
+        };
+        let Some(payload) = draft(&self.gear, &job) else {
+            return Ok(None);
+        };
         let text = String::from_utf8(payload.to_canonical()).map_err(|_| ApiError::internal())?;
         Ok(Some(json!({
             "instance": self.gear.config.instance,
@@ -99,11 +110,19 @@ impl StatusPort for Status {
     }
 
     fn door(&self, asked: &[AtDoor]) -> Result<DoorAnswer, ApiError> {
-        let flow = self.gear.ledger.read(control::flow).map_err(|fault| unavailable(&fault))?;
+        let flow = self
+            .gear
+            .ledger
+            .read(control::flow)
+            .map_err(|fault| unavailable(&fault))?;
         let frozen = flow == Flow::Frozen || self.gear.is_frozen_by_file();
         let mut conflicts = Vec::new();
         for (at, one) in asked.iter().enumerate() {
-            let row = self.gear.ledger.job(one.job_id).map_err(|fault| unavailable(&fault))?;
+            let row = self
+                .gear
+                .ledger
+                .job(one.job_id)
+                .map_err(|fault| unavailable(&fault))?;
             if row.is_some_and(|row| row.digest != one.digest.0 || row.uid != one.uid) {
                 conflicts.push(at);
             }

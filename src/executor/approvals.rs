@@ -5,8 +5,8 @@
 use super::Gear;
 use crate::approval::claim::{self, Approved, Stored};
 use crate::approval::{
-    Approvers, DenyDetail, Envelope, EnvelopeSignature, Ground, Policy, Quorum, Signed, Verified, policy, verify,
-    withdrawal,
+    Approvers, DenyDetail, Document, Envelope, EnvelopeSignature, Fingerprint, Ground, Payload, Policy,
+    Quorum, Verified, policy, verify, withdrawal,
 };
 use crate::clock::WallMs;
 use crate::job::document::{DeleteJob, DocumentRules};
@@ -38,15 +38,26 @@ pub struct ApproversFile {
 impl ApproversFile {
     /// Nothing is read yet.
     pub fn new(path: &Path) -> ApproversFile {
-        ApproversFile { path: path.to_path_buf(), cached: Mutex::new(None) }
+        ApproversFile {
+            path: path.to_path_buf(),
+            cached: Mutex::new(None),
+        }
     }
 
     /// The approvers as the file has them now.
     pub fn current(&self) -> Option<Arc<Approvers>> {
-        let stamp = std::fs::metadata(&self.path).ok().filter(std::fs::Metadata::is_file).map(|meta| {
-            let times = (meta.ctime(), meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec()));
-            Stamp(meta.dev(), meta.ino(), times.0, times.1, meta.len())
-        });
+        let stamp = std::fs::metadata(&self.path)
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .map(|meta| {
+                let times = (
+                    meta.ctime(),
+                    meta.mtime()
+                        .wrapping_mul(1_000_000_000)
+                        .wrapping_add(meta.mtime_nsec()),
+                );
+                Stamp(meta.dev(), meta.ino(), times.0, times.1, meta.len())
+            });
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stamp) = stamp else {
             if cached.take().is_some() {
@@ -64,7 +75,10 @@ impl ApproversFile {
                 None
             }
         };
-        *cached = Some(Cached { stamp, approvers: approvers.clone() });
+        *cached = Some(Cached {
+            stamp,
+            approvers: approvers.clone(),
+        });
         approvers
     }
 
@@ -98,42 +112,62 @@ pub fn door(gear: &Gear, envelope: &Envelope, now: WallMs) -> AtTheDoor {
     let policy = &gear.policy;
     let rules = gear.rules();
     let approvers = gear.approvers.current();
-    let ground = Ground { instance: &gear.config.instance, documents: &rules, approvers: approvers.as_deref() };
+    let ground = Ground {
+        instance: &gear.config.instance,
+        documents: &rules,
+        approvers: approvers.as_deref(),
+    };
     let verified = match verify(envelope, &ground, now) {
         Ok(verified) => verified,
         Err(refusal) => return AtTheDoor::Refused(refusal),
     };
     match &verified.document {
-        Signed::Approval(payload) => match policy.check_age(&payload.vault_path, payload.lasts_ms()) {
+        Document::Approval(payload) => match policy.check_age(&payload.vault_path, payload.lasts_ms()) {
             Ok(()) => AtTheDoor::Approval(Box::new(verified)),
             Err(refusal) => AtTheDoor::Refused(refusal),
         },
-        Signed::Withdrawal(payload) => {
-            let principal = verified.signers.first().map(|signer| signer.principal.clone()).unwrap_or_default();
+        Document::Withdrawal(payload) => {
+            let Some(approvers) = approvers.as_deref() else {
+                let message = "the approvers file cannot be read; nothing verifies until it can";
+                return AtTheDoor::Refused(Refusal::new(Code::KeyUnknown, "/signatures", message));
+            };
+            let principal = verified
+                .signers
+                .first()
+                .map(|signer| signer.principal.clone())
+                .unwrap_or_default();
             let id = payload.approval_id.to_string();
             let stored = gear.ledger.approval(&id).ok().flatten();
-            let path = stored.as_ref().and_then(|(approval, _)| {
-                crate::approval::ApprovalPayload::parse(&approval.payload, &rules).ok()
+            let path = stored
+                .as_ref()
+                .and_then(|(approval, _)| path_of(&approval.payload, &rules));
+            let signed_by: Vec<Fingerprint> = stored
+                .map(|(_, signatures)| {
+                    signatures
+                        .iter()
+                        .filter_map(|s| Fingerprint::parse(&s.key_id))
+                        .collect()
+                })
+                .unwrap_or_default();
+            let on_file = path.as_ref().map(|path| withdrawal::OnFile {
+                path,
+                signed_by: &signed_by,
             });
-            let signed: Vec<String> =
-                stored.map(|(_, signatures)| signatures.into_iter().map(|s| s.key_id).collect()).unwrap_or_default();
-            let may = withdrawal::may_withdraw(
-                &verified.signers,
-                path.as_ref().map(|payload| &payload.vault_path),
-                &signed,
-                policy,
-                approvers.as_deref(),
-            );
-            if may {
-                AtTheDoor::Withdrawal { verified: Box::new(verified), principal }
-            } else {
-                AtTheDoor::Refused(Refusal::new(
-                    Code::KeyUnknown,
-                    "/signatures",
-                    "this key neither signed the approval nor could have signed it",
-                ))
+            match withdrawal::permit(&verified.signers, on_file, policy, approvers) {
+                Ok(()) => AtTheDoor::Withdrawal {
+                    verified: Box::new(verified),
+                    principal,
+                },
+                Err(refusal) => AtTheDoor::Refused(refusal),
             }
         }
+    }
+}
+
+fn path_of(payload: &[u8], rules: &DocumentRules) -> Option<crate::job::VaultPath> {
+    match Payload::parse(payload, rules) {
+        Ok(Payload::Approval(approval)) => Some(approval.vault_path),
+        Ok(Payload::Withdrawal(_)) | Err(_) => None,
     }
 }
 
@@ -151,7 +185,10 @@ pub fn to_store(verified: &Verified) -> Vec<StoredSignature> {
 }
 
 fn from_store(stored: &[StoredSignature]) -> Vec<EnvelopeSignature> {
-    stored.iter().filter_map(|one| EnvelopeSignature::parse_text(&one.signature).ok()).collect()
+    stored
+        .iter()
+        .filter_map(|one| EnvelopeSignature::parse_text(&one.signature).ok())
+        .collect()
 }
 
 /// Whether stored signatures complete the quorum for a payload now; asked inside the transaction that stores them.
@@ -164,12 +201,22 @@ pub fn is_complete(
     policy: &Policy,
     now: WallMs,
 ) -> bool {
-    let ground = Ground { instance, documents: rules, approvers };
-    let (Some(approvers), Ok(parsed)) = (approvers, crate::approval::ApprovalPayload::parse(payload, rules)) else {
+    let ground = Ground {
+        instance,
+        documents: rules,
+        approvers,
+    };
+    let (Some(approvers), Ok(Payload::Approval(parsed))) = (approvers, Payload::parse(payload, rules)) else {
         return false;
     };
     let signatures = from_store(stored);
-    let review = verify::review(payload, &signatures, crate::approval::Purpose::Approval, &ground, now);
+    let review = verify::review(
+        payload,
+        &signatures,
+        crate::approval::Purpose::Approval,
+        &ground,
+        now,
+    );
     let signed = policy::Signed {
         path: &parsed.vault_path,
         lasts_ms: parsed.lasts_ms(),
@@ -200,14 +247,31 @@ pub fn judge_claim(
         "VOID" => return Ok(Err(DenyDetail::ApprovalVoid)),
         _ => return Ok(Err(DenyDetail::ApprovalSpent)),
     }
-    let spent = gear.spent.as_ref().is_none_or(|log| log.contains(&job.approval_id));
+    let spent = gear
+        .spent
+        .as_ref()
+        .is_none_or(|log| log.contains(&job.approval_id));
     if spent {
         return Ok(Err(DenyDetail::ApprovalSpent));
     }
     let rules = gear.rules();
     let approvers = gear.approvers.current();
-    let ground = Ground { instance: &gear.config.instance, documents: &rules, approvers: approvers.as_deref() };
+    let ground = Ground {
+        instance: &gear.config.instance,
+        documents: &rules,
+        approvers: approvers.as_deref(),
+    };
     let signatures = from_store(&signatures);
-    let stored = Stored { payload_bytes: &approval.payload, signatures: &signatures };
-    Ok(claim::judge(job, requester_uid, stored, &ground, policy, gear.clock.wall()))
+    let stored = Stored {
+        payload_bytes: &approval.payload,
+        signatures: &signatures,
+    };
+    Ok(claim::judge(
+        job,
+        requester_uid,
+        stored,
+        &ground,
+        policy,
+        gear.clock.wall(),
+    ))
 }

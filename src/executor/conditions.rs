@@ -5,11 +5,18 @@
 
 use crate::clock::{BootMs, SharedClock, WallMs};
 use crate::sqlite::StorageFault;
-use crate::throttle::breaker::Breaker;
+use crate::throttle::{Breaker, Delays};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// No pass for longer than this is `dispatcher-stale`, ms (contract 7).
 pub const STALE_MS: i64 = 120_000;
+
+/// Between two looks at something that is down.
+const DELAYS: Delays = Delays {
+    first: Duration::from_millis(500),
+    longest: Duration::from_secs(60),
+};
 
 /// A thing outside that is down.
 #[derive(Debug)]
@@ -27,7 +34,10 @@ struct Outside {
 
 impl Outside {
     fn new() -> Outside {
-        Outside { breaker: Breaker::new(), down: None }
+        Outside {
+            breaker: Breaker::new(DELAYS),
+            down: None,
+        }
     }
 }
 
@@ -37,7 +47,9 @@ struct State {
     target: Outside,
     credential: Option<Down>,
     storage: Option<(&'static str, String, WallMs)>,
+    intake: Option<(&'static str, String, WallMs)>,
     clock_behind: bool,
+    disk_low: Option<WallMs>,
     frozen_file: bool,
     last_pass: BootMs,
 }
@@ -75,11 +87,16 @@ impl Conditions {
             target: Outside::new(),
             credential: None,
             storage: None,
+            intake: None,
             clock_behind: false,
+            disk_low: None,
             frozen_file: false,
             last_pass: clock.boot(),
         };
-        Conditions { clock, state: Mutex::new(state) }
+        Conditions {
+            clock,
+            state: Mutex::new(state),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -94,11 +111,22 @@ impl Conditions {
             Side::Source => &mut state.source,
             Side::Target => &mut state.target,
         };
+        // Its time was over: this was the trial, and the next one comes later.
+        if outside.breaker.wait(boot).is_none() {
+            let _trial = outside.breaker.ask(boot);
+        }
         outside.breaker.failed(boot);
         if outside.down.is_none() {
-            tracing::warn!(?side, why, "unavailable; nothing is sent, attempts are given back, it is tried again");
+            tracing::warn!(
+                ?side,
+                why,
+                "unavailable; nothing is sent, attempts are given back, it is tried again"
+            );
         }
-        outside.down.get_or_insert(Down { since: wall, why: why.to_owned() });
+        outside.down.get_or_insert(Down {
+            since: wall,
+            why: why.to_owned(),
+        });
     }
 
     /// An outside thing answered.
@@ -122,7 +150,9 @@ impl Conditions {
             Side::Source => &mut state.source,
             Side::Target => &mut state.target,
         };
-        outside.breaker.hold_until(BootMs(boot.0 + delay_ms));
+        outside
+            .breaker
+            .hold(boot, Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0)));
     }
 
     /// Milliseconds until claiming makes sense again; `None`: now.
@@ -132,7 +162,12 @@ impl Conditions {
         if state.credential.is_some() {
             return Some(i64::MAX);
         }
-        [&state.source, &state.target].iter().filter_map(|outside| outside.breaker.waits(boot)).max()
+        let waits = [&state.source, &state.target]
+            .into_iter()
+            .filter_map(|outside| outside.breaker.wait(boot));
+        waits
+            .max()
+            .map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).max(1))
     }
 
     /// The target said that our credential is not good, or there is none: claiming stops.
@@ -140,9 +175,15 @@ impl Conditions {
         let since = self.clock.wall();
         let mut state = self.state();
         if state.credential.is_none() {
-            tracing::error!(why, "credential missing or refused; claiming stops until it changes or an operator resumes");
+            tracing::error!(
+                why,
+                "credential missing or refused; claiming stops until it changes or an operator resumes"
+            );
         }
-        state.credential.get_or_insert(Down { since, why: why.to_owned() });
+        state.credential.get_or_insert(Down {
+            since,
+            why: why.to_owned(),
+        });
     }
 
     /// The credential changed, or an operator resumed.
@@ -166,6 +207,27 @@ impl Conditions {
         state.storage = Some((reason, fault.to_string(), now));
     }
 
+    /// Nothing can be taken in: the files stay where they are.
+    pub fn intake_failed(&self, reason: &'static str, why: &str) {
+        let now = self.clock.wall();
+        let mut state = self.state();
+        if state.intake.as_ref().is_none_or(|(_, old, _)| old != why) {
+            tracing::error!(
+                why,
+                reason,
+                "nothing is taken in until this is over; the files stay where they are"
+            );
+            state.intake = Some((reason, why.to_owned(), now));
+        }
+    }
+
+    /// Intake works.
+    pub fn intake_ok(&self) {
+        if self.state().intake.take().is_some() {
+            tracing::info!("intake works again");
+        }
+    }
+
     /// A storage call worked.
     pub fn storage_ok(&self) {
         if self.state().storage.take().is_some() {
@@ -173,11 +235,25 @@ impl Conditions {
         }
     }
 
+    /// Whether the disk has less free space than the configuration asks for.
+    pub fn disk_low(&self, low: bool) {
+        let now = self.clock.wall();
+        let mut state = self.state();
+        if low && state.disk_low.is_none() {
+            tracing::error!(
+                "the disk has less free space than limits.disk_free_bytes_min; nothing is taken in or claimed until there is more"
+            );
+        }
+        state.disk_low = low.then(|| state.disk_low.unwrap_or(now));
+    }
+
     /// Whether the wall clock is behind the highest time seen.
     pub fn clock_behind(&self, behind: bool) {
         let mut state = self.state();
         if behind && !state.clock_behind {
-            tracing::error!("the wall clock is behind the highest time seen; no DELETE is claimed until `lockgate clock accept`");
+            tracing::error!(
+                "the wall clock is behind the highest time seen; no DELETE is claimed until `lockgate clock accept`"
+            );
         }
         state.clock_behind = behind;
     }
@@ -208,12 +284,28 @@ impl Conditions {
         let boot = self.clock.boot();
         let state = self.state();
         let mut list = Vec::new();
-        if let Some((reason, text, since)) = &state.storage {
-            list.push(Condition { reason, text: format!("{text} (since {})", crate::job::time::format_utc(*since)) });
+        for (reason, text, since) in [&state.storage, &state.intake].into_iter().flatten() {
+            list.push(Condition {
+                reason,
+                text: format!("{text} (since {})", crate::job::time::format_utc(*since)),
+            });
+        }
+        if let Some(since) = state.disk_low {
+            let since = crate::job::time::format_utc(since);
+            let text = format!(
+                "less free space than limits.disk_free_bytes_min (since {since}); make room, work goes on by itself"
+            );
+            list.push(Condition { reason: "disk", text });
         }
         if boot.0 - state.last_pass.0 > STALE_MS {
-            let text = format!("no pass of the work loop for {} s", (boot.0 - state.last_pass.0) / 1000);
-            list.push(Condition { reason: "dispatcher-stale", text });
+            let text = format!(
+                "no pass of the work loop for {} s",
+                (boot.0 - state.last_pass.0) / 1000
+            );
+            list.push(Condition {
+                reason: "dispatcher-stale",
+                text,
+            });
         }
         let downs = [
             ("credential", &state.credential),
@@ -223,12 +315,20 @@ impl Conditions {
         for (reason, down) in downs {
             if let Some(down) = down {
                 let since = crate::job::time::format_utc(down.since);
-                list.push(Condition { reason, text: format!("{} (since {since})", down.why) });
+                list.push(Condition {
+                    reason,
+                    text: format!("{} (since {since})", down.why),
+                });
             }
         }
         if state.clock_behind {
-            let text = "the wall clock is behind the highest time seen; set it right, or `lockgate clock accept`".to_owned();
-            list.push(Condition { reason: "clock", text });
+            let text =
+                "the wall clock is behind the highest time seen; set it right, or `lockgate clock accept`"
+                    .to_owned();
+            list.push(Condition {
+                reason: "clock",
+                text,
+            });
         }
         list
     }

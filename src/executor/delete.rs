@@ -51,7 +51,12 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
             match prepare(gear, &claimed, policy, &mut copies) {
                 Ok((approved, object, guard, len)) => {
                     bytes += len;
-                    prepared.push(Prepared { claimed, approved, object, guard });
+                    prepared.push(Prepared {
+                        claimed,
+                        approved,
+                        object,
+                        guard,
+                    });
                 }
                 Err(settlement) => settled.push((claimed, State::Claimed, settlement)),
             }
@@ -62,7 +67,13 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
         // Step 1: the copies of the whole sub-batch, synced together.
         if let Some(Err(fault)) = copies.map(RecoveryBatch::commit) {
             tracing::error!(%fault, "no recovery copies; nothing is spent");
-            let again = |job: Prepared| (job.claimed, State::Claimed, Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("recovery_copy")));
+            let again = |job: Prepared| {
+                (
+                    job.claimed,
+                    State::Claimed,
+                    Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("recovery_copy")),
+                )
+            };
             settled.extend(prepared.drain(..).map(again));
         }
         drop(failpoint::reach("delete.sealed"));
@@ -81,7 +92,9 @@ fn prepare(
     policy: &Policy,
     copies: &mut Option<RecoveryBatch<'_>>,
 ) -> Result<(Approved, Sha256, PathGuard, usize), Settlement> {
-    let Job::Delete(job) = &claimed.job else { return Err(Settlement::reject(Code::WrongRole, None)) };
+    let Job::Delete(job) = &claimed.job else {
+        return Err(Settlement::reject(Code::WrongRole, None));
+    };
     if gear.is_stopping() {
         return Err(Settlement::ready(Attempt::GivenBack, 0, Some("stopping")));
     }
@@ -89,7 +102,10 @@ fn prepare(
     let approved = approve(gear, claimed, job, policy)?;
     let object = fetch(gear, claimed)?;
     plan::judge_object(job, &object).map_err(denied)?;
-    let bytes = match gear.vault.read(&job.vault_path, gear.config.source.limits.blob_bytes_max) {
+    let bytes = match gear
+        .vault
+        .read(&job.vault_path, gear.config.source.limits.blob_bytes_max)
+    {
         Err(down) => return Err(target_down(gear, &down.to_string())),
         Ok(Content::Bytes(bytes)) => bytes,
         Ok(other) => {
@@ -97,21 +113,31 @@ fn prepare(
                 Content::Absent => Seen::Absent,
                 Content::Bytes(_) | Content::TooLarge | Content::Unreadable => Seen::Unreadable,
             };
-            return Err(plan::judge_target(&seen, object.content_sha256).map_or_else(denied, |()| {
-                Settlement::reject(Code::TargetDrift, Some("unreadable"))
-            }));
+            return Err(
+                plan::judge_target(&seen, object.content_sha256).map_or_else(denied, |()| {
+                    Settlement::reject(Code::TargetDrift, Some("unreadable"))
+                }),
+            );
         }
     };
-    let seen = Seen::Bytes { sha256: crate::job::sha256(&bytes), len: u64::try_from(bytes.len()).unwrap_or(0) };
+    let seen = Seen::Bytes {
+        sha256: crate::job::sha256(&bytes),
+        len: u64::try_from(bytes.len()).unwrap_or(0),
+    };
     plan::judge_target(&seen, object.content_sha256).map_err(denied)?;
     let Some(copies) = copies else {
-        gear.conditions.credential_refused("recovery-key is missing; no DELETE without a sealed recovery copy");
+        gear.conditions
+            .credential_refused("recovery-key is missing; no DELETE without a sealed recovery copy");
         return Err(Settlement::ready(Attempt::GivenBack, 0, Some("credential")));
     };
     let len = bytes.len();
     if let Err(fault) = copies.seal(job.job_id, &job.vault_path, bytes) {
         tracing::error!(%fault, job_id = %job.job_id, "no recovery copy; nothing is spent");
-        return Err(Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("recovery_copy")));
+        return Err(Settlement::ready(
+            Attempt::GivenBack,
+            AGAIN_MS,
+            Some("recovery_copy"),
+        ));
     }
     Ok((approved, object.content_sha256, guard, len))
 }
@@ -131,7 +157,9 @@ fn approve(gear: &Gear, claimed: &Claimed, job: &DeleteJob, policy: &Policy) -> 
 fn deny(detail: DenyDetail) -> Settlement {
     match detail {
         DenyDetail::ApprovalExpired => Settlement::wait_for_approval("approval_expired"),
-        DenyDetail::ClockUntrusted => Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("clock_untrusted")),
+        DenyDetail::ClockUntrusted => {
+            Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("clock_untrusted"))
+        }
         DenyDetail::ApprovalMissing
         | DenyDetail::ApprovalMismatch(_)
         | DenyDetail::ApprovalSpent
@@ -146,11 +174,19 @@ fn deny(detail: DenyDetail) -> Settlement {
 
 /// Steps 2 to 5.
 fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
-    let paths: Vec<VaultPath> = prepared.iter().map(|job| job.claimed.job.vault_path().clone()).collect();
+    let paths: Vec<VaultPath> = prepared
+        .iter()
+        .map(|job| job.claimed.job.vault_path().clone())
+        .collect();
     if let Err(fault) = gear.fence.publish(&paths) {
         tracing::error!(%fault, "not published to the other role; nothing is spent");
         let back = |job: Prepared| {
-            (job.claimed, State::Claimed, Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("fence_unreadable")), job.guard)
+            (
+                job.claimed,
+                State::Claimed,
+                Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("fence_unreadable")),
+                job.guard,
+            )
         };
         finish(gear, prepared.into_iter().map(back).collect());
         return;
@@ -163,16 +199,22 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     drop(failpoint::reach("delete.executing"));
     note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
-    let (sending, late): (Vec<Prepared>, Vec<Prepared>) =
-        sending.into_iter().partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+    let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
+        .into_iter()
+        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
-        finished.push((job.claimed, State::Executing, not_sent("the lease was about to end before the send"), job.guard));
+        finished.push((
+            job.claimed,
+            State::Executing,
+            not_sent("the lease was about to end before the send"),
+            job.guard,
+        ));
     }
     let answers = {
         let orders: Vec<DeleteOrder<'_>> = sending
             .iter()
             .map(|job| DeleteOrder {
-                job_id: job.claimed.job.job_id(),
+                job_id: *job.claimed.job.job_id(),
                 path: job.claimed.job.vault_path(),
                 expected: job.object,
             })
@@ -195,8 +237,9 @@ fn observe(gear: &Gear, job: &Prepared) -> Option<Seen> {
 
 /// After the approval was spent and nothing was sent.
 fn not_sent(why: &str) -> Settlement {
-    Settlement::reject(Code::DeleteDenied, Some("approval_spent"))
-        .with_message(format!("{why}; nothing was sent, but the approval is spent: draft a new job and a new approval"))
+    Settlement::reject(Code::DeleteDenied, Some("approval_spent")).with_message(format!(
+        "{why}; nothing was sent, but the approval is spent: draft a new job and a new approval"
+    ))
 }
 
 /// Step 2: everything that can change with time or by a person is judged again, then the approvals are spent, durably.
@@ -209,7 +252,9 @@ fn spend(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) -> (Vec<Prepared
             Err(settlement) => finished.push((job.claimed, State::Claimed, settlement, job.guard)),
         }
     }
-    let Some(log) = &gear.spent else { return (Vec::new(), finished) };
+    let Some(log) = &gear.spent else {
+        return (Vec::new(), finished);
+    };
     let now = gear.clock.wall();
     let entries: Vec<SpentEntry> = still
         .iter()
@@ -252,7 +297,9 @@ fn spend(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) -> (Vec<Prepared
 }
 
 fn judge_again(gear: &Gear, job: &Prepared, policy: &Policy) -> Result<(), Settlement> {
-    let Job::Delete(delete) = &job.claimed.job else { return Err(Settlement::reject(Code::WrongRole, None)) };
+    let Job::Delete(delete) = &job.claimed.job else {
+        return Err(Settlement::reject(Code::WrongRole, None));
+    };
     let flow = gear.ledger.read(control::flow).map_err(|fault| {
         gear.conditions.storage_failed(&fault);
         Settlement::ready(Attempt::GivenBack, 1000, Some("database"))
@@ -270,26 +317,17 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
     }
     // The kill switch, once more before the transaction that makes the send durable.
     if gear.is_frozen_by_file() {
-        let frozen = |job: Prepared| (job.claimed, State::Claimed, not_sent("the host was frozen before the send"), job.guard);
+        let frozen = |job: Prepared| {
+            (
+                job.claimed,
+                State::Claimed,
+                not_sent("the host was frozen before the send"),
+                job.guard,
+            )
+        };
         return (Vec::new(), spent.into_iter().map(frozen).collect());
     }
-    let intents: Vec<(Claimed, Intent)> = spent
-        .iter()
-        .map(|job| (job.claimed.clone(), Intent { before: Some(job.object), new: None }))
-        .collect();
-    let written = gear.ledger.write(move |tx| {
-        let mut refused = Vec::new();
-        for (job, intent) in &intents {
-            match tx.executing(job, intent) {
-                Ok(()) => {}
-                Err(error @ (LedgerError::LostLease { .. } | LedgerError::Stopped(_) | LedgerError::Denied { .. })) => {
-                    refused.push((job.seq, error));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(refused)
-    });
+    let written = write_intents(gear, &spent);
     let mut finished = Vec::new();
     let refused = match written {
         Ok(refused) => refused,
@@ -298,7 +336,12 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
                 gear.conditions.storage_failed(fault);
             }
             for job in spent {
-                finished.push((job.claimed, State::Claimed, not_sent("the intent could not be made durable"), job.guard));
+                finished.push((
+                    job.claimed,
+                    State::Claimed,
+                    not_sent("the intent could not be made durable"),
+                    job.guard,
+                ));
             }
             return (Vec::new(), finished);
         }
@@ -317,3 +360,31 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
     (sending, finished)
 }
 
+/// Jobs whose intent a guard refused, with the reason; the others are EXECUTING.
+type Refused = Vec<(i64, LedgerError)>;
+
+fn write_intents(gear: &Gear, spent: &[Prepared]) -> Result<Refused, WriteError<LedgerError>> {
+    let intent_of = |job: &Prepared| Intent {
+        before: Some(job.object),
+        new: None,
+    };
+    let intents: Vec<(Claimed, Intent)> = spent
+        .iter()
+        .map(|job| (job.claimed.clone(), intent_of(job)))
+        .collect();
+    gear.ledger.write(move |tx| {
+        let mut refused = Vec::new();
+        for (job, intent) in &intents {
+            match tx.executing(job, intent) {
+                Ok(()) => {}
+                Err(
+                    error @ (LedgerError::LostLease { .. }
+                    | LedgerError::Stopped(_)
+                    | LedgerError::Denied { .. }),
+                ) => refused.push((job.seq, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(refused)
+    })
+}

@@ -21,7 +21,12 @@ impl Epochs {
     /// # Errors
     /// As a sentence naming the file.
     pub fn open(state_dir: &Path) -> Result<Epochs, String> {
-        Ok(Epochs { file: EpochFile::in_dir(state_dir), written: Mutex::new(None) })
+        let file = EpochFile::in_dir(state_dir);
+        file.sweep().map_err(|error| error.to_string())?;
+        Ok(Epochs {
+            file,
+            written: Mutex::new(None),
+        })
     }
 
     /// What the file says.

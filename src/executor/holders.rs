@@ -10,6 +10,7 @@ use super::work::{quiet, settle_all};
 use crate::job::{JobKind, Role, State, Uuid4};
 use crate::sqlite::StorageFault;
 use crate::target::Trace;
+use crate::workers::Watching;
 
 /// Rows of a dead worker sorted in one transaction.
 const SORT: usize = 256;
@@ -34,7 +35,12 @@ pub fn take_over_dead(gear: &Gear, probing: &mut Probing) -> Result<(), StorageF
                 tx.take_over(&dead, &claimer, SORT, &|job_id: &str| spent.contains(job_id))
             }))?;
             let Some(taken) = taken else { break };
-            tracing::warn!(worker, settled = taken.settled, probe = taken.probe.len(), "took over what a dead worker held");
+            tracing::warn!(
+                worker,
+                settled = taken.settled,
+                probe = taken.probe.len(),
+                "took over what a dead worker held"
+            );
             gear.leases.add(&taken.probe);
             let rows = taken.rows;
             for claimed in taken.probe {
@@ -59,7 +65,7 @@ pub fn take_over_dead(gear: &Gear, probing: &mut Probing) -> Result<(), StorageF
 fn lives(gear: &Gear, worker: &str, boot: &str) -> bool {
     boot == gear.clock.boot_id()
         && Uuid4::parse(worker).is_some_and(|id| {
-            crate::workers::is_alive(&gear.config.layout.state_dir(gear.role), &id).unwrap_or(true)
+            crate::workers::is_alive(&gear.config.layout.state_dir(gear.role), id).unwrap_or(true)
         })
 }
 
@@ -70,7 +76,10 @@ fn spent_of(gear: &Gear, worker: &str) -> Result<std::collections::HashSet<Strin
     if let Err(fault) = log.refresh() {
         tracing::error!(%fault, "spent.log could not be read again");
     }
-    for row in gear.ledger.held_by(worker, i64::try_from(SORT).unwrap_or(i64::MAX))? {
+    for row in gear
+        .ledger
+        .held_by(worker, i64::try_from(SORT).unwrap_or(i64::MAX))?
+    {
         let known = row
             .approval_id
             .as_deref()
@@ -89,23 +98,47 @@ fn put_right(gear: &Gear, worker: &str) -> Result<(), StorageFault> {
         if row.last_worker.as_deref() != Some(worker) || row.kind != JobKind::Delete.as_str() {
             continue;
         }
-        let Some(job) = row.document(&gear.rules()) else { continue };
-        let Ok(Some(_guard)) = gear.fence.try_lock(job.vault_path()) else { continue };
+        let Some(job) = row.document(&gear.rules()) else {
+            continue;
+        };
+        let Ok(Some(_guard)) = gear.fence.try_lock(job.vault_path()) else {
+            continue;
+        };
         let before = row.before().flatten().map(crate::target::Before::Bytes);
-        let trace = Trace { job_id: *job.job_id(), path: job.vault_path(), new: None, before };
+        let trace = Trace {
+            job_id: *job.job_id(),
+            path: job.vault_path(),
+            new: None,
+            before,
+        };
         match gear.vault.settle_leftovers(&[trace]) {
             Ok(settled) if settled.iter().any(|list| !list.is_empty()) => {
                 tracing::warn!(job_id = %job.job_id(), "what an interrupted delete set aside was put right; check first, then resolve");
             }
             Ok(_) => {}
-            Err(down) => tracing::warn!(%down, job_id = %job.job_id(), "leftovers of an interrupted delete stay for now"),
+            Err(down) => {
+                tracing::warn!(%down, job_id = %job.job_id(), "leftovers of an interrupted delete stay for now")
+            }
         }
     }
     Ok(())
 }
 
-/// Whether another process of this role holds leases: then its lock is watched.
-pub fn others_hold(gear: &Gear) -> bool {
+/// Whether the death of every other process that holds leases will wake us. `false`: their locks must be looked at again.
+pub fn watched(gear: &Gear) -> bool {
     let me = gear.worker.id().to_string();
-    gear.ledger.holders().is_ok_and(|holders| holders.iter().any(|(worker, _)| *worker != me))
+    let Ok(holders) = gear.ledger.holders() else {
+        return false;
+    };
+    let others = holders
+        .iter()
+        .filter(|(worker, boot)| *worker != me && *boot == gear.clock.boot_id());
+    let mut all = true;
+    for (worker, _) in others {
+        all &= match Uuid4::parse(worker).map(|id| gear.deaths.watch(id)) {
+            Some(Ok(Watching::Started | Watching::Already)) => true,
+            Some(Ok(Watching::Dead) | Err(_)) | None => false,
+        };
+    }
+    all
 }

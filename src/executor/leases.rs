@@ -28,7 +28,12 @@ pub struct Leases {
 impl Leases {
     /// None yet.
     pub fn new(ledger: Ledger) -> Arc<Leases> {
-        Arc::new(Leases { ledger, held: Mutex::default(), wake: Wake::default(), stop: AtomicBool::new(false) })
+        Arc::new(Leases {
+            ledger,
+            held: Mutex::default(),
+            wake: Wake::default(),
+            stop: AtomicBool::new(false),
+        })
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, HashMap<i64, (LeaseToken, BootMs)>> {
@@ -40,7 +45,8 @@ impl Leases {
         if claimed.is_empty() {
             return;
         }
-        self.held().extend(claimed.iter().map(|job| (job.seq, (job.token, job.until))));
+        self.held()
+            .extend(claimed.iter().map(|job| (job.seq, (job.token, job.until))));
         self.wake.poke();
     }
 
@@ -52,7 +58,9 @@ impl Leases {
     /// Whether the lease is ours for longer than `need_ms` from now: asked right before sending.
     pub fn outlasts(&self, job: &Claimed, need_ms: i64) -> bool {
         let now = self.ledger.clock().boot();
-        self.held().get(&job.seq).is_some_and(|(token, until)| *token == job.token && until.0 - now.0 > need_ms)
+        self.held()
+            .get(&job.seq)
+            .is_some_and(|(token, until)| *token == job.token && until.0 - now.0 > need_ms)
     }
 
     /// How many are held.
@@ -88,7 +96,11 @@ impl Leases {
 
     /// One renewal of everything held.
     pub fn renew(&self) {
-        let held: Vec<(i64, LeaseToken)> = self.held().iter().map(|(seq, (token, _))| (*seq, *token)).collect();
+        let held: Vec<(i64, LeaseToken)> = self
+            .held()
+            .iter()
+            .map(|(seq, (token, _))| (*seq, *token))
+            .collect();
         if held.is_empty() {
             return;
         }
@@ -104,7 +116,9 @@ impl Leases {
                     }
                 }
             }
-            Err(error) => tracing::warn!(%error, "leases were not renewed; they are checked again before anything is sent"),
+            Err(error) => {
+                tracing::warn!(%error, "leases were not renewed; they are checked again before anything is sent")
+            }
         }
     }
 

@@ -34,12 +34,28 @@ pub struct Pending {
 impl Pending {
     /// After our own send.
     pub fn new(claimed: Claimed, before: Option<Sha256>, new: Sha256, why: Why, guard: PathGuard) -> Pending {
-        Pending { claimed, before, new, why, guard: Some(guard), due: BootMs(0), pause: PAUSE_MS.0 }
+        Pending {
+            claimed,
+            before,
+            new,
+            why,
+            guard: Some(guard),
+            due: BootMs(0),
+            pause: PAUSE_MS.0,
+        }
     }
     /// After a dead holder: the path is still to be locked.
     pub fn of_dead(claimed: Claimed) -> Option<Pending> {
         let (before, new) = (claimed.before?, claimed.new?);
-        Some(Pending { claimed, before, new, why: Why::Unclear, guard: None, due: BootMs(0), pause: PAUSE_MS.0 })
+        Some(Pending {
+            claimed,
+            before,
+            new,
+            why: Why::Unclear,
+            guard: None,
+            due: BootMs(0),
+            pause: PAUSE_MS.0,
+        })
     }
 }
 
@@ -73,8 +89,9 @@ impl Probing {
     /// None at present; the signature is that of every part of a pass.
     pub fn run_due(&mut self, gear: &Gear) -> Result<(), StorageFault> {
         let now = gear.clock.boot();
-        let (due, later): (Vec<Pending>, Vec<Pending>) =
-            std::mem::take(&mut self.pending).into_iter().partition(|pending| pending.due <= now);
+        let (due, later): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|pending| pending.due <= now);
         self.pending = later;
         let mut finished = Vec::new();
         for mut pending in due {
@@ -115,7 +132,13 @@ impl Probing {
 }
 
 /// Puts right what an interrupted send left at the path, then looks. `None`: the vault does not answer.
-pub fn look_after(gear: &Gear, claimed: &Claimed, before: Option<Sha256>, new: Sha256, why: &Why) -> Option<Seen> {
+pub fn look_after(
+    gear: &Gear,
+    claimed: &Claimed,
+    before: Option<Sha256>,
+    new: Sha256,
+    why: &Why,
+) -> Option<Seen> {
     let path = claimed.job.vault_path();
     if *why != Why::Confirm {
         let trace = Trace {
@@ -129,7 +152,14 @@ pub fn look_after(gear: &Gear, claimed: &Claimed, before: Option<Sha256>, new: S
             return None;
         }
     }
-    match gear.vault.look(path) {
+    let seen = gear.vault.look(path).and_then(|seen| {
+        // Bytes that are there by an answer we never got may not be on disk yet; nothing is settled on them before they are.
+        if *why != Why::Confirm && matches!(seen, Seen::Bytes { sha256, .. } if sha256 == new) {
+            gear.vault.persist(&[path])?;
+        }
+        Ok(seen)
+    });
+    match seen {
         Ok(seen) => Some(seen),
         Err(down) => {
             gear.conditions.failed(Side::Target, &down.to_string());

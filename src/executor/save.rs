@@ -17,7 +17,7 @@ use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Intent, Settlement};
 use crate::ledger::{LedgerError, operator::PathKnown};
 use crate::roles::save::{self as plan, Age, Denied, Drift};
-use crate::settlement::save::{self as outcome, Next, Why};
+use crate::settlement::save::{self as outcome, Next};
 use crate::source::{SourceFault, SourceObject};
 use crate::sqlite::WriteError;
 use crate::target::{Answer, Before, Intent as Order, Preflight, Seen, WriteOrder};
@@ -50,9 +50,18 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>, probing: &mut probe::Probing)
         let mut bytes = 0usize;
         for claimed in queue.by_ref() {
             match prepare(gear, &claimed) {
-                Ok(Ready::Send { object, before, guard }) => {
+                Ok(Ready::Send {
+                    object,
+                    before,
+                    guard,
+                }) => {
                     bytes += object.bytes.len();
-                    prepared.push(Prepared { claimed, object, before, guard });
+                    prepared.push(Prepared {
+                        claimed,
+                        object,
+                        before,
+                        guard,
+                    });
                 }
                 Ok(Ready::AlreadyThere { new, guard }) => already_there(gear, claimed, new, guard),
                 Err(settlement) => settled.push((claimed, State::Claimed, settlement)),
@@ -70,8 +79,15 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>, probing: &mut probe::Probing)
 }
 
 enum Ready {
-    Send { object: SourceObject, before: Before, guard: PathGuard },
-    AlreadyThere { new: Sha256, guard: PathGuard },
+    Send {
+        object: SourceObject,
+        before: Before,
+        guard: PathGuard,
+    },
+    AlreadyThere {
+        new: Sha256,
+        guard: PathGuard,
+    },
 }
 
 /// Every gate before EXECUTING. `Err` is what is recorded instead.
@@ -93,7 +109,16 @@ fn prepare(gear: &Gear, claimed: &Claimed) -> Result<Ready, Settlement> {
     let seen = look(gear, &job.vault_path)?;
     plan::judge_age(age, &seen, &known).map_err(denied)?;
     let before = match plan::judge_drift(&seen, object.content_sha256, &known) {
-        Drift::AlreadyThere => return Ok(Ready::AlreadyThere { new: object.content_sha256, guard }),
+        Drift::AlreadyThere => {
+            // Whoever wrote it: it is on disk before we say that it is there.
+            gear.vault
+                .persist(&[&job.vault_path])
+                .map_err(|down| target_down(gear, &down.to_string()))?;
+            return Ok(Ready::AlreadyThere {
+                new: object.content_sha256,
+                guard,
+            });
+        }
         Drift::Write(before) => before,
         Drift::AskParents(found) => {
             let parents = gear
@@ -103,14 +128,25 @@ fn prepare(gear: &Gear, claimed: &Claimed) -> Result<Ready, Settlement> {
             plan::judge_parents(found, &parents).map_err(denied)?
         }
         Drift::Unreadable => {
-            return Err(Settlement::reject(crate::job::Code::TargetDrift, Some("unreadable"))
-                .with_message("what is at the path is not a readable file; look at it"));
+            return Err(
+                Settlement::reject(crate::job::Code::TargetDrift, Some("unreadable"))
+                    .with_message("what is at the path is not a readable file; look at it"),
+            );
         }
     };
     match gear.vault.preflight(&job.vault_path, Order::Write) {
-        Ok(Preflight::Clear) => Ok(Ready::Send { object, before, guard }),
-        Ok(Preflight::Refused { detail }) => Err(Settlement::reject(crate::job::Code::TargetRefused, Some(detail))
-            .with_message("owner, group or mode of the file or its directory do not allow it; nothing was written")),
+        Ok(Preflight::Clear) => Ok(Ready::Send {
+            object,
+            before,
+            guard,
+        }),
+        Ok(Preflight::Refused { detail }) => {
+            Err(
+                Settlement::reject(crate::job::Code::TargetRefused, Some(detail)).with_message(
+                    "owner, group or mode of the file or its directory do not allow it; nothing was written",
+                ),
+            )
+        }
         Err(down) => Err(target_down(gear, &down.to_string())),
     }
 }
@@ -170,7 +206,9 @@ pub(super) fn target_down(gear: &Gear, why: &str) -> Settlement {
 }
 
 pub(super) fn look(gear: &Gear, path: &VaultPath) -> Result<Seen, Settlement> {
-    gear.vault.look(path).map_err(|down| target_down(gear, &down.to_string()))
+    gear.vault
+        .look(path)
+        .map_err(|down| target_down(gear, &down.to_string()))
 }
 
 pub(super) fn denied(denied: Denied) -> Settlement {
@@ -183,7 +221,9 @@ fn give_back_storage(gear: &Gear, fault: &crate::sqlite::StorageFault) -> Settle
 }
 
 fn age(gear: &Gear, job: &SaveJob, known: &PathKnown) -> Result<Age, Settlement> {
-    let Some(saved) = &known.commit else { return Ok(Age::Fresh) };
+    let Some(saved) = &known.commit else {
+        return Ok(Age::Fresh);
+    };
     if *saved == job.source_commit {
         return Ok(Age::Same);
     }
@@ -198,13 +238,21 @@ fn age(gear: &Gear, job: &SaveJob, known: &PathKnown) -> Result<Age, Settlement>
 fn already_there(gear: &Gear, claimed: Claimed, new: Sha256, guard: PathGuard) {
     let job = claimed.clone();
     let written = gear.ledger.write(move |tx| {
-        tx.executing(&job, &Intent { before: Some(new), new: Some(new) })?;
+        tx.executing(
+            &job,
+            &Intent {
+                before: Some(new),
+                new: Some(new),
+            },
+        )?;
         let settlement = Settlement::succeed(crate::job::Code::AlreadyAtTarget).saved(new);
         tx.settle(&job, State::Executing, &settlement)
     });
     gear.leases.drop_one(claimed.seq);
     match written {
-        Ok(()) => tracing::info!(job_id = %claimed.job.job_id(), state = "SUCCEEDED", code = "already_at_target", "settled"),
+        Ok(()) => {
+            tracing::info!(job_id = %claimed.job.job_id(), state = "SUCCEEDED", code = "already_at_target", "settled")
+        }
         Err(WriteError::Inner(LedgerError::Stopped(_))) => {
             let settlement = Settlement::ready(Attempt::GivenBack, 0, Some("paused"));
             settle_all(gear, vec![(claimed, State::Claimed, settlement)]);
@@ -219,7 +267,9 @@ fn already_there(gear: &Gear, claimed: Claimed, new: Sha256, guard: PathGuard) {
 }
 
 fn paths_of(jobs: &[Prepared]) -> Vec<VaultPath> {
-    jobs.iter().map(|job| job.claimed.job.vault_path().clone()).collect()
+    jobs.iter()
+        .map(|job| job.claimed.job.vault_path().clone())
+        .collect()
 }
 
 /// From the durable intent to the settlement.
@@ -239,8 +289,9 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();
-    let (sending, late): (Vec<Prepared>, Vec<Prepared>) =
-        sending.into_iter().partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+    let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
+        .into_iter()
+        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
         let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("lease_too_short"));
         settled.push((job.claimed, State::Executing, settlement, job.guard));
@@ -249,7 +300,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
         let orders: Vec<WriteOrder<'_>> = sending
             .iter()
             .map(|job| WriteOrder {
-                job_id: job.claimed.job.job_id(),
+                job_id: *job.claimed.job.job_id(),
                 path: job.claimed.job.vault_path(),
                 bytes: &job.object.bytes,
                 new: job.object.content_sha256,
@@ -278,7 +329,13 @@ fn commit_intent(gear: &Gear, prepared: Vec<Prepared>) -> (Vec<Prepared>, Vec<Fi
                 Before::Absent => None,
                 Before::Bytes(hash) => Some(hash),
             };
-            (job.claimed.clone(), Intent { before, new: Some(job.object.content_sha256) })
+            (
+                job.claimed.clone(),
+                Intent {
+                    before,
+                    new: Some(job.object.content_sha256),
+                },
+            )
         })
         .collect();
     let written = gear.ledger.write(move |tx| {
@@ -286,7 +343,9 @@ fn commit_intent(gear: &Gear, prepared: Vec<Prepared>) -> (Vec<Prepared>, Vec<Fi
         for (job, intent) in &intents {
             match tx.executing(job, intent) {
                 Ok(()) => {}
-                Err(error @ (LedgerError::LostLease { .. } | LedgerError::Stopped(_))) => refused.push((job.seq, error)),
+                Err(error @ (LedgerError::LostLease { .. } | LedgerError::Stopped(_))) => {
+                    refused.push((job.seq, error))
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -337,7 +396,10 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
     match outcome::judge_probe(&why, seen.as_ref(), before, new, job.claimed.attempt) {
         Some(settlement) => Some((job.claimed, State::Executing, settlement, job.guard)),
         None => {
-            probing.add(gear, probe::Pending::new(job.claimed, before, new, why, job.guard));
+            probing.add(
+                gear,
+                probe::Pending::new(job.claimed, before, new, why, job.guard),
+            );
             None
         }
     }
@@ -346,16 +408,25 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
 /// The head that an older copy of the database would not have, on disk before anything is sent.
 pub(super) fn note_epoch(gear: &Gear) {
     if let Err(why) = gear.epochs.note(&gear.ledger) {
-        tracing::error!(why, "the epoch file was not written; an older copy of the database might not be noticed");
+        tracing::error!(
+            why,
+            "the epoch file was not written; an older copy of the database might not be noticed"
+        );
     }
 }
 
 /// What an answer means for the jobs that come after.
 pub(super) fn react(gear: &Gear, answer: &Answer) {
     match answer {
-        Answer::Credential => gear.conditions.credential_refused("the target refuses our credential (401 or 403)"),
-        Answer::Busy { retry_after_ms } => gear.conditions.hold_off(Side::Target, retry_after_ms.unwrap_or(30_000)),
-        Answer::ServerError | Answer::NoAnswer { .. } => gear.conditions.failed(Side::Target, "the target failed or gave no answer"),
+        Answer::Credential => gear
+            .conditions
+            .credential_refused("the target refuses our credential (401 or 403)"),
+        Answer::Busy { retry_after_ms } => gear
+            .conditions
+            .hold_off(Side::Target, retry_after_ms.unwrap_or(30_000)),
+        Answer::ServerError | Answer::NoAnswer { .. } => gear
+            .conditions
+            .failed(Side::Target, "the target failed or gave no answer"),
         Answer::Done | Answer::Drift { .. } | Answer::NotSent { .. } | Answer::Refused { .. } => {}
     }
 }
@@ -383,4 +454,3 @@ pub(super) fn finish(gear: &Gear, finished: Vec<Finished>) {
     }
     drop(guards);
 }
-

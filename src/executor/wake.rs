@@ -28,7 +28,10 @@ impl Wake {
     /// Waits until something was poked since `seen`, at most `timeout_ms`.
     pub fn wait(&self, seen: u64, timeout_ms: u64) {
         let poked = self.poked.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_timeout_while(poked, Duration::from_millis(timeout_ms), |now| *now == seen));
+        drop(
+            self.changed
+                .wait_timeout_while(poked, Duration::from_millis(timeout_ms), |now| *now == seen),
+        );
     }
 }
 

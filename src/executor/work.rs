@@ -4,20 +4,20 @@
 //! Not here: what one job does (save.rs, delete.rs).
 
 use super::conditions::Side;
-use super::{Gear, delete, holders, probe, save};
+use super::{Gear, delete, holders, probe, published, save};
 use crate::job::Role;
+use crate::job::State;
 use crate::ledger::claim::ClaimBatch;
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Settlement};
 use crate::ledger::{LedgerError, control};
-use crate::job::State;
 use crate::sqlite::{StorageFault, WriteError};
 
 /// Longest wait with nothing due, ms: half of what health allows.
 const IDLE_MS: i64 = 60_000;
 /// First and longest pause after a storage fault, ms.
 const FAULT_MS: (i64, i64) = (1_000, 60_000);
-/// While other processes hold leases, how often their locks are looked at, ms.
+/// While other processes hold leases and their deaths cannot be watched, how often their locks are looked at, ms.
 const WATCH_MS: i64 = 1_000;
 /// Rows handled in one transaction of the sweeps.
 const SWEEP: usize = 256;
@@ -38,12 +38,14 @@ pub fn run(gear: &Gear) {
                 next_wait(gear, &probing)
             }
             Err(fault) => {
-                gear.conditions.storage_failed(&fault);
+                gear.storage_failed(&fault);
                 let wait = pause;
                 pause = (pause * 2).min(FAULT_MS.1);
                 wait
             }
         };
+        // Whoever follows a receipt learns of what the sweeps and the batch did; costs nothing while nobody does.
+        gear.changes.bump();
         gear.conditions.passed();
         if wait > 0 {
             gear.wake.wait(seen, u64::try_from(wait).unwrap_or(0));
@@ -53,15 +55,20 @@ pub fn run(gear: &Gear) {
 }
 
 /// One pass; `true` if there may be more to do at once.
-fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
+///
+/// # Errors
+/// A storage fault; nothing was lost by it.
+pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault> {
     holders::take_over_dead(gear, probing)?;
     probing.run_due(gear)?;
     sweep(gear)?;
+    let clock_behind = gear.role == Role::Delete && is_clock_behind(gear)?;
     if !gear.ledger.has_ready()? {
+        published::tidy(gear)?;
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    if !may_claim(gear)? {
+    if clock_behind || !gear.has_disk_space() || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }
@@ -71,6 +78,7 @@ fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault>
         return Ok(batch.set_aside > 0);
     }
     gear.leases.add(&batch.claimed);
+    gear.changes.bump();
     match gear.role {
         Role::Save => save::run_batch(gear, batch.claimed, probing),
         Role::Delete => delete::run_batch(gear, batch.claimed),
@@ -83,36 +91,28 @@ fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFault>
 fn sweep(gear: &Gear) -> Result<(), StorageFault> {
     let (retry, approval) = gear.ledger.next_due()?;
     let (wall, boot) = (gear.clock.wall(), gear.clock.boot());
-    let wait_ms = gear.config.delete.approval_wait_ms;
-    let age_ms = gear.config.limits.job_max_age_ms;
+    let wait_ms = gear.terms.approval_wait_ms;
+    let age_ms = gear.terms.job_max_age_ms;
     let overdue = approval.is_some_and(|admitted| admitted <= wall.0 - wait_ms);
     let retry_due = retry.is_some_and(|due| due <= boot.0);
     if retry_due {
-        quiet(gear.ledger.write(crate::ledger::Tx::release_due))?;
+        quiet(gear.ledger.write(|tx| tx.release_due()))?;
     }
     if overdue && gear.role == Role::Delete {
         quiet(gear.ledger.write(move |tx| tx.deny_overdue(wait_ms, SWEEP)))?;
+        gear.changes.bump();
     }
-    if age_ms > 0 && gear.ledger.page(Some(State::Ready), None, 1)?.first().is_some() {
+    if age_ms > 0 && !gear.ledger.page(Some(State::Ready), None, 1)?.is_empty() {
         quiet(gear.ledger.write(move |tx| tx.expire_old(age_ms, SWEEP)))?;
+        gear.changes.bump();
     }
     Ok(())
 }
 
-/// Paused, frozen, stopped for a credential, a breaker open, the vault down, the clock behind: no claim.
+/// Paused, frozen, stopped for a credential, a breaker open, the vault down: no claim.
 fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
     if gear.ledger.read(control::flow)? != control::Flow::Running || gear.is_frozen_by_file() {
         return Ok(false);
-    }
-    if gear.role == Role::Delete {
-        let now = gear.clock.wall();
-        let high = gear.spent.as_ref().and_then(crate::spent::SpentLog::highest_wall_ms);
-        let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
-            || high.is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
-        gear.conditions.clock_behind(behind);
-        if behind {
-            return Ok(false);
-        }
     }
     if gear.conditions.claiming_waits().is_some() {
         return Ok(false);
@@ -129,17 +129,30 @@ fn may_claim(gear: &Gear) -> Result<bool, StorageFault> {
     }
 }
 
+/// Whether the wall clock is behind the highest time that the ledger or spent.log has seen; health says so.
+fn is_clock_behind(gear: &Gear) -> Result<bool, StorageFault> {
+    let now = gear.clock.wall();
+    let high = gear
+        .spent
+        .as_ref()
+        .and_then(crate::spent::SpentLog::highest_wall_ms);
+    let behind = !gear.ledger.read(|db| control::clock_trusted(db, now))?
+        || high
+            .is_some_and(|high| now.0 < high.0 - control::CLOCK_BEHIND_MS && !accepted_since(gear, high.0));
+    gear.conditions.clock_behind(behind);
+    Ok(behind)
+}
+
 /// Whether an operator accepted the clock after spent.log saw that time.
 fn accepted_since(gear: &Gear, high_ms: i64) -> bool {
     let accepted = gear.ledger.kept("clock_accepted_over_ms").ok().flatten();
-    accepted.and_then(|text| text.parse::<i64>().ok()).is_some_and(|over| over >= high_ms)
+    accepted
+        .and_then(|text| text.parse::<i64>().ok())
+        .is_some_and(|over| over >= high_ms)
 }
 
 fn claim(gear: &Gear) -> Result<ClaimBatch, StorageFault> {
-    let limit = match gear.role {
-        Role::Save => gear.config.save.batch,
-        Role::Delete | Role::Gateway => gear.config.delete.batch,
-    };
+    let limit = gear.terms.batch;
     let claimer = gear.claimer();
     match gear.ledger.write(move |tx| {
         tx.release_due()?;
@@ -163,7 +176,7 @@ fn next_wait(gear: &Gear, probing: &probe::Probing) -> i64 {
             wait = wait.min(due - boot);
         }
         if let Some(admitted) = approval {
-            wait = wait.min(admitted + gear.config.delete.approval_wait_ms - wall);
+            wait = wait.min(admitted + gear.terms.approval_wait_ms - wall);
         }
     }
     if let Some(breaker) = gear.conditions.claiming_waits() {
@@ -172,7 +185,7 @@ fn next_wait(gear: &Gear, probing: &probe::Probing) -> i64 {
     if let Some(due) = probing.next_due() {
         wait = wait.min(due.0 - boot);
     }
-    if holders::others_hold(gear) {
+    if !holders::watched(gear) {
         wait = wait.min(WATCH_MS);
     }
     wait.max(20)
@@ -219,11 +232,7 @@ pub fn settle_all(gear: &Gear, settlements: Vec<(Claimed, State, Settlement)>) -
     }
 }
 
-fn done(
-    gear: &Gear,
-    batch: &[(Claimed, State, Settlement)],
-    lost: &[i64],
-) -> Vec<(Claimed, Settlement)> {
+fn done(gear: &Gear, batch: &[(Claimed, State, Settlement)], lost: &[i64]) -> Vec<(Claimed, Settlement)> {
     let mut settled = Vec::with_capacity(batch.len());
     for (job, _, settlement) in batch {
         gear.leases.drop_one(job.seq);
@@ -237,6 +246,7 @@ fn done(
         }
         settled.push((job.clone(), settlement.clone()));
     }
+    gear.changes.bump();
     settled
 }
 

@@ -231,12 +231,13 @@ impl Shared {
         tokio::select! {
             biased;
             () = slot.evicted() => {}
-            // How a peer broke off is its affair; what matters was answered or logged by the handler.
-            _ = connection.as_mut() => {}
+            // Before the connection, so that an answer that is ready now still says that it is the last.
             () = stopped(&mut stopping) => {
                 connection.as_mut().graceful_shutdown();
-                drop(tokio::time::timeout(self.limits.drain, connection).await);
+                drop(tokio::time::timeout(self.limits.drain, connection.as_mut()).await);
             }
+            // How a peer broke off is its affair; what matters was answered or logged by the handler.
+            _ = connection.as_mut() => {}
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::job::{Code, Refusal};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{self, HeaderValue};
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,10 +14,14 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
 /// The words only HTTP says, beside the codes of `job::Code`: (word, one line for `lockgate explain`).
-pub const HTTP_WORDS: [(&str, &str); 8] = [
+pub const HTTP_WORDS: [(&str, &str); 9] = [
     (
         "not_found",
         "There is no such endpoint, or nothing of that name that you may see.",
+    ),
+    (
+        "wrong_method",
+        "The endpoint exists, but takes the method that the answer's Allow header names.",
     ),
     (
         "bad_request",
@@ -79,6 +83,8 @@ pub struct ApiError {
     pub pointer: String,
     /// Seconds for the Retry-After header.
     pub retry_after_s: Option<u32>,
+    /// For the Allow header.
+    pub allow: Option<Method>,
 }
 
 impl ApiError {
@@ -90,6 +96,7 @@ impl ApiError {
             message: message.into(),
             pointer: String::new(),
             retry_after_s: None,
+            allow: None,
         }
     }
     /// A refusal of admission's kind: the code decides the status.
@@ -109,6 +116,12 @@ impl ApiError {
     /// 404.
     pub fn not_found(message: impl Into<String>) -> ApiError {
         ApiError::new(404, "not_found", message)
+    }
+    /// 405: the endpoint takes another method.
+    pub fn wrong_method(allow: Method) -> ApiError {
+        let mut error = ApiError::new(405, "wrong_method", format!("this endpoint takes {allow}"));
+        error.allow = Some(allow);
+        error
     }
     /// 400: the query string or a path segment.
     pub fn bad_request(message: impl Into<String>) -> ApiError {
@@ -187,6 +200,7 @@ pub struct Answer {
     status: StatusCode,
     kind: Kind,
     retry_after_s: Option<u32>,
+    allow: Option<Method>,
     content: Content,
 }
 
@@ -202,6 +216,7 @@ impl Answer {
             status,
             kind,
             retry_after_s: None,
+            allow: None,
             content: Content::Whole(bytes),
         }
     }
@@ -249,6 +264,7 @@ impl Answer {
             status: StatusCode::OK,
             kind: Kind::Events,
             retry_after_s: None,
+            allow: None,
             content,
         }
     }
@@ -288,6 +304,9 @@ impl Answer {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if let Some(Ok(allow)) = self.allow.map(|method| HeaderValue::from_str(method.as_str())) {
+            headers.insert(header::ALLOW, allow);
+        }
         response
     }
 }
@@ -297,6 +316,7 @@ impl From<ApiError> for Answer {
         let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = Answer::json(status, &error.to_json());
         answer.retry_after_s = error.retry_after_s;
+        answer.allow = error.allow;
         answer
     }
 }

@@ -294,14 +294,18 @@ impl Caller {
 
     fn cannot_connect(&self, error: &io::Error) -> ClientFault {
         let path = self.path.clone();
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ClientFault::Missing { path },
-            io::ErrorKind::ConnectionRefused => ClientFault::NotRunning { path },
-            io::ErrorKind::PermissionDenied => ClientFault::Forbidden { path },
-            _ => ClientFault::Broken {
+        let kind = error.kind();
+        if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            ClientFault::Missing { path }
+        } else if kind == io::ErrorKind::ConnectionRefused {
+            ClientFault::NotRunning { path }
+        } else if kind == io::ErrorKind::PermissionDenied {
+            ClientFault::Forbidden { path }
+        } else {
+            ClientFault::Broken {
                 path,
                 what: error.to_string(),
-            },
+            }
         }
     }
     fn broken(&self, error: &hyper::Error) -> ClientFault {

@@ -81,17 +81,6 @@ impl Client {
         self.runtime
             .block_on(self.caller.post(target, media, body.into(), Repeat::Never))
     }
-    /// A question that changes nothing, asked by POST because it is long.
-    ///
-    /// # Errors
-    /// [`ClientFault`], a refusal included.
-    pub(crate) fn ask(&mut self, target: &str, body: &Value) -> Result<Value, ClientFault> {
-        let body = Bytes::from(body.to_string());
-        let reply = self
-            .runtime
-            .block_on(self.caller.post(target, Media::Json, body, Repeat::Safe))?;
-        self.caller.value(&reply)
-    }
 
     /// POST whose 2xx answer is bytes, written to `into` as they come. Returns how many.
     ///

@@ -165,10 +165,11 @@ mod tests {
     use super::*;
 
     fn slot(table: &Rc<Connections>, uid: u32) -> Slot {
-        match table.enter(Some(uid)) {
-            Entry::Slot(slot) => slot,
-            other => panic!("{other:?}"),
-        }
+        let entry = table.enter(Some(uid));
+        let Entry::Slot(slot) = entry else {
+            panic!("{entry:?}");
+        };
+        slot
     }
     fn is_open(table: &Connections, slot: &Slot) -> bool {
         table.open.borrow().contains_key(&slot.id)

@@ -27,7 +27,7 @@ pub mod socket;
 pub mod status;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use answer::{Answer, ApiError, Health, json_int};
 pub use request::{Access, BodyLimit, Media, Peer, Permission, Permitted, Ready, Request};

@@ -152,6 +152,12 @@ impl Stop {
         *self.inner.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.inner.1.notify_all();
     }
+    /// Blocks until somebody wants to stop, or for `time`; true if somebody does.
+    pub fn wait_for(&self, time: Duration) -> bool {
+        let wanted = self.inner.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.inner.1.wait_timeout_while(wanted, time, |wanted| !*wanted);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
     /// Blocks until somebody wants to stop.
     pub fn wait(&self) {
         let mut wanted = self.inner.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -78,3 +78,53 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unstalled<S> {
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::IoSlice;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    const STALL: Duration = Duration::from_millis(50);
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let bounded = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(10), work).await });
+        bounded.unwrap()
+    }
+
+    #[test]
+    fn every_way_to_write_gives_up_on_a_peer_that_reads_nothing() {
+        run(async {
+            let (near, _far) = duplex(8);
+            let mut one = Unstalled::new(near, STALL);
+            let error = one.write_all(&[0; 100]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            let (near, _far) = duplex(8);
+            let mut many = Unstalled::new(near, STALL);
+            many.write_all(&[0; 8]).await.unwrap();
+            let error = many.write_vectored(&[IoSlice::new(&[0; 8])]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        });
+    }
+
+    #[test]
+    fn a_peer_that_reads_now_and_then_is_waited_for() {
+        run(async {
+            let (near, mut far) = duplex(8);
+            let mut stream = Unstalled::new(near, Duration::from_millis(500));
+            let reading = async {
+                let mut all = [0; 4];
+                for _ in 0..10 {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    far.read_exact(&mut all).await.unwrap();
+                }
+            };
+            let (written, ()) = tokio::join!(stream.write_all(&[0; 40]), reading);
+            written.unwrap();
+        });
+    }
+}

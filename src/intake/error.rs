@@ -1,4 +1,6 @@
-//! What can go wrong with a whole intake; what goes wrong with one file is a refusal or a [`super::Stuck`].
+//! What can go wrong with a whole intake.
+//!
+//! Not here: what goes wrong with one file; that is a refusal or a [`super::Stuck`].
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// A drop directory cannot be opened.
-    #[error("drop directory {}", path.display())]
+    #[error("drop directory {}: {source}; it must exist and belong to this role", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -25,7 +27,7 @@ pub enum IntakeError {
         ours: u32,
     },
     /// The table of files under way cannot be written or read; without it nothing is read.
-    #[error("{}", path.display())]
+    #[error("{}: {source}", path.display())]
     Attempts {
         /// The table.
         path: PathBuf,
@@ -33,7 +35,7 @@ pub enum IntakeError {
         source: io::Error,
     },
     /// The quarantine directory cannot be made.
-    #[error("quarantine directory {}", path.display())]
+    #[error("quarantine directory {}: {source}", path.display())]
     Quarantine {
         /// The directory.
         path: PathBuf,
@@ -41,27 +43,9 @@ pub enum IntakeError {
         source: io::Error,
     },
     /// Waiting is not possible.
-    #[error("waiting for drop files")]
+    #[error("waiting for drop files: {0}")]
     Watch(#[source] io::Error),
     /// A crash point made a step fail (test builds only).
     #[error("interrupted between two steps")]
     Interrupted(#[source] io::Error),
-}
-
-impl IntakeError {
-    /// Whether the disk is full: to be tried again after a pause, with nothing new accepted meanwhile.
-    pub fn is_disk_full(&self) -> bool {
-        match self {
-            IntakeError::Attempts { source, .. } | IntakeError::Quarantine { source, .. } => {
-                matches!(
-                    source.kind(),
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-                )
-            }
-            IntakeError::Directory { .. }
-            | IntakeError::NotOurs { .. }
-            | IntakeError::Watch(_)
-            | IntakeError::Interrupted(_) => false,
-        }
-    }
 }

@@ -73,6 +73,16 @@ impl Places {
         self.places.get(place)?.dir.as_ref()
     }
 
+    /// What is wrong with each directory that cannot be used.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let lost = self.places.iter().filter(|place| place.dir.is_none());
+        lost.map(|place| {
+            let why = place.trouble.as_deref().unwrap_or("gone");
+            format!("{}: {why}", place.source.path.display())
+        })
+        .collect()
+    }
+
     pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<Woken> {
         self.watcher.wait(timeout)
     }
@@ -142,11 +152,7 @@ impl Place {
             }
             Err(error) => {
                 self.reopen.failed(now);
-                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-                self.say(
-                    Some(format!("gone: {error}{}", cause.unwrap_or_default())),
-                    notices,
-                );
+                self.say(Some(format!("gone: {error}")), notices);
             }
         }
     }

@@ -152,6 +152,11 @@ impl Intake {
         self.places.wait(timeout).map_err(IntakeError::Watch)
     }
 
+    /// What is wrong with each drop directory that cannot be used now; the others are read.
+    pub fn troubles(&self) -> Vec<String> {
+        self.places.troubles()
+    }
+
     /// Ends a wait from another thread.
     pub fn poker(&self) -> Poker {
         self.places.poker()

@@ -1,3 +1,5 @@
+//! Every code and detail has a page, and no page is for nothing.
+
 use super::*;
 use std::collections::HashSet;
 

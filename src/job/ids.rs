@@ -160,6 +160,12 @@ pub fn sha256(bytes: &[u8]) -> Sha256 {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub [u8; 32]);
 impl Nonce {
+    /// A fresh one; `None` if the kernel gives no random bytes.
+    pub fn random() -> Option<Nonce> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Nonce(bytes))
+    }
     /// Exactly 64 lower-case hex digits.
     pub fn parse(text: &str) -> Option<Nonce> {
         hex_32(text).map(Nonce)

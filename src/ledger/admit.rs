@@ -8,8 +8,8 @@ use super::error::LedgerError;
 use super::jobs::JobRow;
 use super::tx::Tx;
 use super::{clip, rows_jobs as sql, rows_views};
-use crate::admission::idempotency::{self, Identity, Known};
-use crate::job::document::Job;
+use crate::admission::{Answer, Identity, Known, idempotency};
+use crate::job::document::{DocumentRules, Job};
 use crate::job::{Code, Refusal, Sha256, State};
 use rusqlite::{OptionalExtension, params};
 
@@ -62,22 +62,16 @@ impl Tx<'_> {
         job: &Job,
         uid: u32,
         route: Route,
+        rules: &DocumentRules,
         settings: &AdmitSettings,
     ) -> Result<Admission, LedgerError> {
         let (job_id, key) = (job.job_id().to_string(), job.idempotency_key().to_string());
         let by_id = self.job_by(sql::BY_ID, &job_id)?;
         let by_key = self.job_by(sql::BY_KEY, &key)?;
-        let new = Identity {
-            job_id: job.job_id(),
-            digest: job.digest(),
-            key: job.idempotency_key(),
-            idempotency_digest: job.idempotency_digest(),
-            uid,
-        };
         let (by_id, by_key) = (by_id.as_ref().and_then(known), by_key.as_ref().and_then(known));
-        match idempotency::decide(&new, by_id.as_ref(), by_key.as_ref()) {
-            idempotency::Answer::New => {}
-            idempotency::Answer::Same { job_id: first } => {
+        match idempotency(&Identity::of(job, uid), by_id.as_ref(), by_key.as_ref()) {
+            Answer::New => {}
+            Answer::SameAnswer { job_id: first } => {
                 let first = first.to_string();
                 if first != job_id {
                     // Another id with the same key: whoever asks for this document is told which job answers it.
@@ -85,19 +79,26 @@ impl Tx<'_> {
                 }
                 return Ok(Admission::Same { job_id: first });
             }
-            idempotency::Answer::Conflict(refusal) => {
+            Answer::Conflict(refusal) => {
                 self.refuse(uid, job.digest(), &refusal, settings.submissions_kept)?;
                 return Ok(Admission::Refused(refusal));
             }
         }
         let seq = self.insert(job, &job_id, &key, uid, route)?;
         if let Job::Delete(delete) = job {
-            self.reconsider(seq, delete, settings.approval_wait_ms)?;
+            self.reconsider(seq, delete, rules, settings.approval_wait_ms)?;
         }
         Ok(Admission::Admitted { seq })
     }
 
-    fn insert(&mut self, job: &Job, job_id: &str, key: &str, uid: u32, route: Route) -> Result<i64, LedgerError> {
+    fn insert(
+        &mut self,
+        job: &Job,
+        job_id: &str,
+        key: &str,
+        uid: u32,
+        route: Route,
+    ) -> Result<i64, LedgerError> {
         let mission = job.mission_id().to_string();
         let approval = job.approval_id().map(|id| id.to_string());
         let canonical = job.canonical();
@@ -133,7 +134,7 @@ impl Tx<'_> {
                 attempt: Some(0),
                 approval_id: approval.as_deref(),
                 uid: Some(uid),
-                provenance: Some(job.provenance()),
+                provenance: Some(*job.provenance()),
                 note: (route == Route::Gateway).then_some("via gateway"),
                 ..Entry::default()
             },
@@ -155,14 +156,25 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// A storage error.
-    pub fn refuse(&mut self, uid: u32, digest: Sha256, refusal: &Refusal, keep: i64) -> Result<(), LedgerError> {
+    pub fn refuse(
+        &mut self,
+        uid: u32,
+        digest: Sha256,
+        refusal: &Refusal,
+        keep: i64,
+    ) -> Result<(), LedgerError> {
         let first = self.submission(uid, digest, Some(refusal), None, keep)?;
         self.count("refused", refusal.code.as_str(), 1);
         if first {
             let note = format!("{} {}", digest, clip(&refusal.pointer, 200));
             self.audit(
                 AuditKind::Refused,
-                &Entry { code: Some(refusal.code), uid: Some(uid), note: Some(&note), ..Entry::default() },
+                &Entry {
+                    code: Some(refusal.code),
+                    uid: Some(uid),
+                    note: Some(&note),
+                    ..Entry::default()
+                },
             )?;
             self.event(
                 "job.refused",
@@ -197,17 +209,27 @@ impl Tx<'_> {
             |row| row.get(0),
         )?;
         if times == 1 {
-            self.db.prepare_cached(rows_views::SUBMISSION_TRIM)?.execute([keep])?;
+            self.db
+                .prepare_cached(rows_views::SUBMISSION_TRIM)?
+                .execute([keep])?;
         }
         Ok(times == 1)
     }
 
     pub(super) fn job_by(&self, statement: &str, id: &str) -> Result<Option<JobRow>, LedgerError> {
-        Ok(self.db.prepare_cached(statement)?.query_row([id], JobRow::read).optional()?)
+        Ok(self
+            .db
+            .prepare_cached(statement)?
+            .query_row([id], JobRow::read)
+            .optional()?)
     }
 
     pub(super) fn job_by_seq(&self, seq: i64) -> Result<Option<JobRow>, LedgerError> {
-        Ok(self.db.prepare_cached(sql::BY_SEQ)?.query_row([seq], JobRow::read).optional()?)
+        Ok(self
+            .db
+            .prepare_cached(sql::BY_SEQ)?
+            .query_row([seq], JobRow::read)
+            .optional()?)
     }
 
     /// READY → REJECTED or FAILED without a lease: expired, denied, cancelled, exhausted.

@@ -8,9 +8,10 @@ use super::error::LedgerError;
 use super::jobs::JobRow;
 use super::tx::Tx;
 use super::{control, rows_approvals as sql, rows_jobs};
-use crate::approval::{ApprovalPayload, compare};
+use crate::approval::matching::compare;
+use crate::approval::{ApprovalPayload, Payload, WithdrawalPayload};
 use crate::job::document::{DeleteJob, DocumentRules, Job};
-use crate::job::{ApprovalId, Code, Refusal, Sha256, State};
+use crate::job::{Code, Refusal, Sha256, State};
 use rusqlite::{OptionalExtension, params};
 
 /// One signature as stored.
@@ -90,14 +91,26 @@ impl Tx<'_> {
         }
         let stored = self.signatures(&id)?;
         if complete(&received.payload_bytes, &stored)
-            && self.db.prepare_cached(sql::VERIFIED)?.execute(params![id, self.now.0])? == 1
+            && self
+                .db
+                .prepare_cached(sql::VERIFIED)?
+                .execute(params![id, self.now.0])?
+                == 1
         {
             self.count("approvals", "VERIFIED", 1);
         }
         if self.is_withdrawn(&id)? {
-            self.db.prepare_cached(sql::WITHDRAW)?.execute(params![id, self.now.0])?;
+            self.db
+                .prepare_cached(sql::WITHDRAW)?
+                .execute(params![id, self.now.0])?;
         }
-        self.submission(received.uid, received.digest, None, Some(&id), settings.submissions_kept)?;
+        self.submission(
+            received.uid,
+            received.digest,
+            None,
+            Some(&id),
+            settings.submissions_kept,
+        )?;
         let mission = received.payload.mission_id.to_string();
         self.event(
             "approval.received",
@@ -114,12 +127,18 @@ impl Tx<'_> {
         let payload = &received.payload;
         let id = payload.approval_id.to_string();
         let old = self.approval(&id)?;
-        if old.as_ref().is_some_and(|old| old.payload == received.payload_bytes) {
+        if old
+            .as_ref()
+            .is_some_and(|old| old.payload == received.payload_bytes)
+        {
             return Ok(None);
         }
         let nonce = payload.nonce.to_string();
-        let used: Option<String> =
-            self.db.prepare_cached(sql::NONCE)?.query_row([&nonce], |row| row.get(0)).optional()?;
+        let used: Option<String> = self
+            .db
+            .prepare_cached(sql::NONCE)?
+            .query_row([&nonce], |row| row.get(0))
+            .optional()?;
         if used.is_some() {
             return Ok(Some(Refusal::new(
                 Code::ApprovalNonceReused,
@@ -129,7 +148,14 @@ impl Tx<'_> {
         }
         let (issued, expires) = (payload.issued_at.wall().0, payload.expires_at.wall().0);
         if old.is_some() {
-            let values = params![id, received.payload_bytes, issued, expires, self.epoch, self.now.0];
+            let values = params![
+                id,
+                received.payload_bytes,
+                issued,
+                expires,
+                self.epoch,
+                self.now.0
+            ];
             if self.db.prepare_cached(sql::REPLACE)?.execute(values)? != 1 {
                 return Ok(Some(Refusal::new(
                     Code::ApprovalConflict,
@@ -139,11 +165,20 @@ impl Tx<'_> {
             }
             self.db.prepare_cached(sql::FORGET_SIGNATURES)?.execute([&id])?;
         } else {
-            let values = params![id, received.payload_bytes, issued, expires, self.epoch, self.now.0];
+            let values = params![
+                id,
+                received.payload_bytes,
+                issued,
+                expires,
+                self.epoch,
+                self.now.0
+            ];
             self.db.prepare_cached(sql::INSERT)?.execute(values)?;
             self.count("approvals", "RECEIVED", 1);
         }
-        self.db.prepare_cached(sql::TAKE_NONCE)?.execute(params![nonce, id])?;
+        self.db
+            .prepare_cached(sql::TAKE_NONCE)?
+            .execute(params![nonce, id])?;
         Ok(None)
     }
 
@@ -155,15 +190,22 @@ impl Tx<'_> {
         &mut self,
         uid: u32,
         digest: Sha256,
-        approval_id: ApprovalId,
-        withdrawn_at: &str,
+        withdrawal: &WithdrawalPayload,
         principal: &str,
         rules: &DocumentRules,
         settings: &super::admit::AdmitSettings,
     ) -> Result<(), LedgerError> {
-        let id = approval_id.to_string();
-        self.db.prepare_cached(sql::WITHDRAWAL)?.execute(params![id, withdrawn_at, principal, self.now.0])?;
-        if self.db.prepare_cached(sql::WITHDRAW)?.execute(params![id, self.now.0])? == 1 {
+        let id = withdrawal.approval_id.to_string();
+        let withdrawn_at = withdrawal.withdrawn_at.as_str();
+        self.db
+            .prepare_cached(sql::WITHDRAWAL)?
+            .execute(params![id, withdrawn_at, principal, self.now.0])?;
+        if self
+            .db
+            .prepare_cached(sql::WITHDRAW)?
+            .execute(params![id, self.now.0])?
+            == 1
+        {
             self.count("approvals", "WITHDRAWN", 1);
         }
         self.submission(uid, digest, None, Some(&id), settings.submissions_kept)?;
@@ -205,26 +247,36 @@ impl Tx<'_> {
         for row in rows {
             // A row that does not read back is set aside at its claim.
             if let Some(Job::Delete(job)) = row.document(rules) {
-                self.reconsider(row.seq, &job, wait_ms)?;
+                self.reconsider(row.seq, &job, rules, wait_ms)?;
             }
         }
         Ok(())
     }
 
     /// Whether a READY DELETE may be claimed, waits for its approval, or is denied at once.
-    pub(super) fn reconsider(&mut self, seq: i64, job: &DeleteJob, wait_ms: i64) -> Result<(), LedgerError> {
+    pub(super) fn reconsider(
+        &mut self,
+        seq: i64,
+        job: &DeleteJob,
+        rules: &DocumentRules,
+        wait_ms: i64,
+    ) -> Result<(), LedgerError> {
         let id = job.approval_id.to_string();
         let standing = match self.approval(&id)? {
             None if self.is_withdrawn(&id)? => Standing::Denied("approval_withdrawn".to_owned()),
             None => Standing::Waits("approval_missing"),
-            Some(approval) => self.standing(&approval, job),
+            Some(approval) => self.standing(&approval, job, rules),
         };
         match standing {
             Standing::Valid => {
-                self.db.prepare_cached(rows_jobs::RELEASE_HOLD)?.execute(params![seq, "approval"])?;
+                self.db
+                    .prepare_cached(rows_jobs::RELEASE_HOLD)?
+                    .execute(params![seq, "approval"])?;
             }
             Standing::Waits(detail) if wait_ms > 0 => {
-                self.db.prepare_cached(rows_jobs::SET_HOLD)?.execute(params![seq, "approval", detail])?;
+                self.db
+                    .prepare_cached(rows_jobs::SET_HOLD)?
+                    .execute(params![seq, "approval", detail])?;
             }
             Standing::Waits(detail) => self.deny(seq, detail)?,
             Standing::Denied(detail) => self.deny(seq, &detail)?,
@@ -232,7 +284,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn standing(&self, approval: &StoredApproval, job: &DeleteJob) -> Standing {
+    fn standing(&self, approval: &StoredApproval, job: &DeleteJob, rules: &DocumentRules) -> Standing {
         match approval.state.as_str() {
             "RESERVED" | "EXECUTED" | "CONSUMED" => return Standing::Denied("approval_spent".to_owned()),
             "WITHDRAWN" => return Standing::Denied("approval_withdrawn".to_owned()),
@@ -245,31 +297,39 @@ impl Tx<'_> {
         if approval.expires_ms <= self.now.0 {
             return Standing::Waits("approval_expired");
         }
-        match ApprovalPayload::from_canonical(&approval.payload) {
-            Err(_) => return Standing::Denied("approval_mismatch".to_owned()),
-            Ok(payload) => {
+        match Payload::parse(&approval.payload, rules) {
+            Err(_) | Ok(Payload::Withdrawal(_)) => return Standing::Denied("approval_mismatch".to_owned()),
+            Ok(Payload::Approval(payload)) => {
                 if let Err(field) = compare(job, &payload) {
-                    return Standing::Denied(format!("approval_mismatch:{field}"));
+                    return Standing::Denied(format!("approval_mismatch:{}", field.as_str()));
                 }
             }
         }
-        if approval.state == "VERIFIED" { Standing::Valid } else { Standing::Waits("quorum_not_met") }
+        if approval.state == "VERIFIED" {
+            Standing::Valid
+        } else {
+            Standing::Waits("quorum_not_met")
+        }
     }
 
     fn deny(&mut self, seq: i64, detail: &str) -> Result<(), LedgerError> {
-        if let Some(row) = self.job_by_seq(seq)? {
-            if row.state == State::Ready.as_str() {
-                self.settle_ready(&row, State::Rejected, Code::DeleteDenied, Some(detail), None)?;
-            }
+        if let Some(row) = self.job_by_seq(seq)?
+            && row.state == State::Ready.as_str()
+        {
+            self.settle_ready(&row, State::Rejected, Code::DeleteDenied, Some(detail), None)?;
         }
         Ok(())
     }
 
-    /// Before a DELETE's claim: a complete, unexpired approval of this epoch is on file and the clock can be believed.
+    /// Before a claim. A DELETE: a complete, unexpired approval of this epoch is on file and the clock can be believed.
     /// Otherwise the job is put back to wait.
-    pub(super) fn may_claim_delete(&mut self, seq: i64) -> Result<bool, LedgerError> {
-        let Some(row) = self.job_by_seq(seq)? else { return Ok(false) };
-        let Some(id) = &row.approval_id else { return Ok(true) };
+    pub(super) fn may_claim(&mut self, seq: i64) -> Result<bool, LedgerError> {
+        let Some(row) = self.job_by_seq(seq)? else {
+            return Ok(false);
+        };
+        let Some(id) = &row.approval_id else {
+            return Ok(true);
+        };
         if !control::clock_trusted(self.db, self.now)? {
             return Ok(false);
         }
@@ -278,17 +338,29 @@ impl Tx<'_> {
         });
         if !valid {
             let detail = self.approval(id)?.map_or("approval_missing", |approval| {
-                if approval.expires_ms <= self.now.0 { "approval_expired" } else { "quorum_not_met" }
+                if approval.expires_ms <= self.now.0 {
+                    "approval_expired"
+                } else {
+                    "quorum_not_met"
+                }
             });
-            self.db.prepare_cached(rows_jobs::SET_HOLD)?.execute(params![seq, "approval", detail])?;
+            self.db
+                .prepare_cached(rows_jobs::SET_HOLD)?
+                .execute(params![seq, "approval", detail])?;
         }
         Ok(valid)
     }
 
     /// In the EXECUTING transaction: VERIFIED → RESERVED, or the detail word of why not.
     pub(super) fn reserve_approval(&mut self, row: &JobRow) -> Result<(), LedgerError> {
-        let denied = |detail: &str| Err(LedgerError::Denied { detail: detail.to_owned() });
-        let Some(id) = &row.approval_id else { return denied("approval_missing") };
+        let denied = |detail: &str| {
+            Err(LedgerError::Denied {
+                detail: detail.to_owned(),
+            })
+        };
+        let Some(id) = &row.approval_id else {
+            return denied("approval_missing");
+        };
         if !control::clock_trusted(self.db, self.now)? {
             return denied("clock_untrusted");
         }
@@ -305,7 +377,9 @@ impl Tx<'_> {
         if self.is_withdrawn(id)? {
             return denied("approval_withdrawn");
         }
-        let Some(approval) = self.approval(id)? else { return denied("approval_missing") };
+        let Some(approval) = self.approval(id)? else {
+            return denied("approval_missing");
+        };
         match approval.state.as_str() {
             "VOID" => denied("approval_void"),
             _ if approval.epoch != self.epoch => denied("approval_void"),
@@ -328,9 +402,14 @@ impl Tx<'_> {
         };
         for row in &rows {
             if let Some(id) = &row.approval_id {
-                self.db.prepare_cached(sql::EXPIRE)?.execute(params![id, self.now.0])?;
+                self.db
+                    .prepare_cached(sql::EXPIRE)?
+                    .execute(params![id, self.now.0])?;
             }
-            let detail = row.detail.clone().unwrap_or_else(|| "approval_missing".to_owned());
+            let detail = row
+                .detail
+                .clone()
+                .unwrap_or_else(|| "approval_missing".to_owned());
             self.settle_ready(row, State::Rejected, Code::DeleteDenied, Some(&detail), None)?;
         }
         Ok(rows.len())
@@ -380,7 +459,11 @@ pub(super) fn read_approval(db: &rusqlite::Connection, id: &str) -> rusqlite::Re
 pub(super) fn read_signatures(db: &rusqlite::Connection, id: &str) -> rusqlite::Result<Vec<StoredSignature>> {
     let mut statement = db.prepare_cached(sql::SIGNATURES)?;
     let rows = statement.query_map([id], |row| {
-        Ok(StoredSignature { key_id: row.get(0)?, scheme: row.get(1)?, signature: row.get(2)? })
+        Ok(StoredSignature {
+            key_id: row.get(0)?,
+            scheme: row.get(1)?,
+            signature: row.get(2)?,
+        })
     })?;
     rows.collect()
 }

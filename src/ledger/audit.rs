@@ -214,7 +214,16 @@ pub fn head(db: &Connection) -> rusqlite::Result<Head> {
         .prepare_cached(sql::TAIL)?
         .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)))
         .optional()?;
-    Ok(tail.map_or(Head { size: 0, hash: Sha256([0; 32]) }, |(size, hash)| Head { size, hash: Sha256(hash) }))
+    Ok(tail.map_or(
+        Head {
+            size: 0,
+            hash: Sha256([0; 32]),
+        },
+        |(size, hash)| Head {
+            size,
+            hash: Sha256(hash),
+        },
+    ))
 }
 
 /// Appends one row to the chain, inside the transaction that does what it says.

@@ -16,7 +16,7 @@ use crate::job::{Code, CrashPolicy, JobKind, State, Uuid4};
 use rusqlite::{OptionalExtension, params};
 
 /// Most tries of a SAVE (design 3).
-pub const SAVE_ATTEMPTS_MAX: i64 = 8;
+const SAVE_ATTEMPTS_MAX: i64 = crate::throttle::SAVE_ATTEMPTS_MAX as i64;
 
 /// Who claims, and how much.
 #[derive(Debug, Clone)]
@@ -57,8 +57,13 @@ impl Tx<'_> {
             rows.collect::<Result<_, _>>()?
         };
         for (seq, path) in candidates {
+            if !self.may_claim(seq)? {
+                continue;
+            }
             if !self.take_fence(seq, &path)? {
-                self.db.prepare_cached(sql::PARK)?.execute(params![seq, self.now.0])?;
+                self.db
+                    .prepare_cached(sql::PARK)?
+                    .execute(params![seq, self.now.0])?;
                 continue;
             }
             match self.claim_one(seq, claimer)? {
@@ -74,7 +79,10 @@ impl Tx<'_> {
         if self.db.prepare_cached(sql::FENCE)?.execute(params![path, seq])? == 1 {
             return Ok(true);
         }
-        let holder: i64 = self.db.prepare_cached(sql::FENCE_HOLDER)?.query_row([path], |row| row.get(0))?;
+        let holder: i64 = self
+            .db
+            .prepare_cached(sql::FENCE_HOLDER)?
+            .query_row([path], |row| row.get(0))?;
         Ok(holder == seq)
     }
 
@@ -85,7 +93,14 @@ impl Tx<'_> {
             .db
             .prepare_cached(sql::CLAIM)?
             .query_row(
-                params![seq, token.0.to_string(), claimer.worker.to_string(), self.boot_id, until.0, self.now.0],
+                params![
+                    seq,
+                    token.0.to_string(),
+                    claimer.worker.to_string(),
+                    self.boot_id,
+                    until.0,
+                    self.now.0
+                ],
                 JobRow::read,
             )
             .optional()?;
@@ -94,7 +109,10 @@ impl Tx<'_> {
         };
         self.count("jobs", State::Ready.as_str(), -1);
         self.count("jobs", State::Claimed.as_str(), 1);
-        let Some(job) = row.document(&claimer.rules).filter(|_| self.audit_agrees(&row).unwrap_or(false)) else {
+        let Some(job) = row
+            .document(&claimer.rules)
+            .filter(|_| self.audit_agrees(&row).unwrap_or(false))
+        else {
             let settlement = Settlement::reject(Code::Tampered, None)
                 .with_message("the stored job no longer is what was admitted; see `lockgate audit verify`");
             self.settle_row(&row, token, State::Claimed, &settlement)?;
@@ -124,7 +142,9 @@ impl Tx<'_> {
         let last = self
             .db
             .prepare_cached(rows_audit::LAST_TO)?
-            .query_row([row.seq], |r| Ok((r.get::<_, String>(0)?, r.get::<_, Option<i64>>(1)?)))
+            .query_row([row.seq], |r| {
+                Ok((r.get::<_, String>(0)?, r.get::<_, Option<i64>>(1)?))
+            })
             .optional()?;
         Ok(last.is_some_and(|(to, attempt)| {
             to == State::Ready.as_str() && attempt.is_none_or(|attempt| row.attempt == attempt + 1)
@@ -135,7 +155,11 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// A storage error.
-    pub fn renew(&mut self, held: &[(i64, LeaseToken)], lease_ms: i64) -> Result<(BootMs, Vec<i64>), LedgerError> {
+    pub fn renew(
+        &mut self,
+        held: &[(i64, LeaseToken)],
+        lease_ms: i64,
+    ) -> Result<(BootMs, Vec<i64>), LedgerError> {
         let until = BootMs(self.boot.0 + lease_ms);
         let mut lost = Vec::new();
         let mut renew = self.db.prepare_cached(sql::RENEW)?;
@@ -154,7 +178,10 @@ impl Tx<'_> {
     pub fn release_due(&mut self) -> Result<usize, LedgerError> {
         let rebase = params![self.boot_id, self.boot.0, self.now.0];
         self.db.prepare_cached(sql::RETRY_REBASE)?.execute(rebase)?;
-        Ok(self.db.prepare_cached(sql::RETRY_DUE)?.execute(params![self.boot_id, self.boot.0])?)
+        Ok(self
+            .db
+            .prepare_cached(sql::RETRY_DUE)?
+            .execute(params![self.boot_id, self.boot.0])?)
     }
 
     /// What a dead worker held: SAVE goes on (READY, or a new lease to probe), DELETE is OUTCOME_UNKNOWN.
@@ -171,16 +198,24 @@ impl Tx<'_> {
     ) -> Result<TakenOver, LedgerError> {
         let rows: Vec<JobRow> = {
             let mut statement = self.db.prepare_cached(sql::HELD_BY)?;
-            let rows = statement
-                .query_map(params![dead, i64::try_from(limit).unwrap_or(i64::MAX)], JobRow::read)?;
+            let rows = statement.query_map(
+                params![dead, i64::try_from(limit).unwrap_or(i64::MAX)],
+                JobRow::read,
+            )?;
             rows.collect::<Result<_, _>>()?
         };
-        let mut taken = TakenOver { rows: rows.len(), ..TakenOver::default() };
+        let mut taken = TakenOver {
+            rows: rows.len(),
+            ..TakenOver::default()
+        };
         for row in rows {
             let state = row.state()?;
             let policy = row.kind()?.crash_policy();
             let Some(token) = row.lease() else {
-                tracing::error!(job = row.seq, "a leased job without a readable lease is left alone; see `lockgate audit verify`");
+                tracing::error!(
+                    job = row.seq,
+                    "a leased job without a readable lease is left alone; see `lockgate audit verify`"
+                );
                 continue;
             };
             match (policy, state) {
@@ -201,8 +236,18 @@ impl Tx<'_> {
                 (CrashPolicy::NeverRepeat, state) => {
                     let detail = match state {
                         State::Executing => "worker_died",
-                        _ if spent(&row.job_id) => "spent_not_sent",
-                        _ => "not_started",
+                        State::Ready
+                        | State::Claimed
+                        | State::Succeeded
+                        | State::Failed
+                        | State::Rejected
+                        | State::OutcomeUnknown => {
+                            if spent(&row.job_id) {
+                                "spent_not_sent"
+                            } else {
+                                "not_started"
+                            }
+                        }
                     };
                     let settlement = Settlement::unknown(detail);
                     self.settle_row(&row, token, state, &settlement)?;
@@ -228,7 +273,10 @@ impl Tx<'_> {
         if changed != 1 {
             return Err(LedgerError::LostLease { job: row.seq });
         }
-        let note = Entry { note: Some("new lease to probe"), ..self.entry_of(row) };
+        let note = Entry {
+            note: Some("new lease to probe"),
+            ..self.entry_of(row)
+        };
         let worker = claimer.worker.to_string();
         let entry = Entry {
             from: Some(State::Executing),

@@ -47,7 +47,9 @@ pub const CLOCK_BEHIND_MS: i64 = 5 * 60 * 1000;
 const CLOCK_STEP_MS: i64 = 30_000;
 
 pub(super) fn get(db: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
-    db.prepare_cached(sql::GET)?.query_row([key], |row| row.get(0)).optional()
+    db.prepare_cached(sql::GET)?
+        .query_row([key], |row| row.get(0))
+        .optional()
 }
 
 pub(super) fn set(db: &Connection, key: &str, value: &str) -> rusqlite::Result<()> {
@@ -100,7 +102,9 @@ impl Tx<'_> {
     /// A storage error.
     pub fn note_clock(&mut self) -> rusqlite::Result<()> {
         if self.now.0 > clock_high(self.db)?.0 + CLOCK_STEP_MS {
-            self.db.prepare_cached(sql::RAISE)?.execute(params!["clock_high_ms", self.now.0.to_string()])?;
+            self.db
+                .prepare_cached(sql::RAISE)?
+                .execute(params!["clock_high_ms", self.now.0.to_string()])?;
         }
         Ok(())
     }
@@ -131,14 +135,26 @@ impl Tx<'_> {
         set(self.db, key, if on { "1" } else { "0" })?;
         self.operator(uid, &format!("{verb}: {reason}"))?;
         let role = get(self.db, "role")?.unwrap_or_default();
-        self.event(event, ("role", &role), None, &serde_json::json!({ "role": role, "uid": uid }))?;
+        self.event(
+            event,
+            ("role", &role),
+            None,
+            &serde_json::json!({ "role": role, "uid": uid }),
+        )?;
         Ok(())
     }
 
     /// One OPERATOR row that concerns no single job.
     pub(super) fn operator(&mut self, uid: u32, note: &str) -> rusqlite::Result<()> {
         let note = super::clip(note, 1000);
-        self.audit(AuditKind::Operator, &Entry { uid: Some(uid), note: Some(note), ..Entry::default() })
+        self.audit(
+            AuditKind::Operator,
+            &Entry {
+                uid: Some(uid),
+                note: Some(note),
+                ..Entry::default()
+            },
+        )
     }
 
     /// Raises the epoch after a restore: approvals issued before it and undelivered events are void, the role starts paused.
@@ -150,11 +166,20 @@ impl Tx<'_> {
         set(self.db, "paused", "1")?;
         set(self.db, "restored_ms", &self.now.0.to_string())?;
         self.epoch = epoch;
-        self.db.prepare_cached(super::rows_audit::VOID_EVENTS)?.execute([epoch])?;
-        self.db.prepare_cached(super::rows_approvals::VOID_BEFORE)?.execute(params![epoch, self.now.0])?;
+        self.db
+            .prepare_cached(super::rows_audit::VOID_EVENTS)?
+            .execute([epoch])?;
+        self.db
+            .prepare_cached(super::rows_approvals::VOID_BEFORE)?
+            .execute(params![epoch, self.now.0])?;
         self.operator(0, &format!("restored: epoch {epoch}; {why}"))?;
         let role = get(self.db, "role")?.unwrap_or_default();
-        self.event("role.restored", ("role", &role), None, &serde_json::json!({ "role": role, "epoch": epoch }))?;
+        self.event(
+            "role.restored",
+            ("role", &role),
+            None,
+            &serde_json::json!({ "role": role, "epoch": epoch }),
+        )?;
         Ok(())
     }
 }

@@ -19,7 +19,11 @@ pub enum LedgerError {
     NoSuchJob(JobId),
     /// The job is in a state in which the verb means nothing.
     #[error("job {job} is {state}: {advice}")]
-    WrongState { job: JobId, state: State, advice: &'static str },
+    WrongState {
+        job: JobId,
+        state: State,
+        advice: &'static str,
+    },
     /// Too early: the worker may still be at it.
     #[error("job {job}: check first. {why}")]
     TooEarly { job: JobId, why: String },

@@ -124,16 +124,26 @@ impl JobRow {
         self.code.as_deref().and_then(Code::parse)
     }
     pub(super) fn unreadable(&self, what: &str) -> LedgerError {
-        LedgerError::Unreadable { job: self.seq, what: what.to_owned() }
+        LedgerError::Unreadable {
+            job: self.seq,
+            what: what.to_owned(),
+        }
     }
     /// Bytes the vault held before a send: outer `None` unknown, inner `None` absent.
     pub fn before(&self) -> Option<Option<Sha256>> {
         let bytes = self.before_sha256.as_deref()?;
-        if bytes.is_empty() { Some(None) } else { <[u8; 32]>::try_from(bytes).ok().map(|hash| Some(Sha256(hash))) }
+        if bytes.is_empty() {
+            Some(None)
+        } else {
+            <[u8; 32]>::try_from(bytes).ok().map(|hash| Some(Sha256(hash)))
+        }
     }
     /// Bytes a SAVE was sending.
     pub fn new_bytes(&self) -> Option<Sha256> {
-        self.new_sha256.as_deref().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok()).map(Sha256)
+        self.new_sha256
+            .as_deref()
+            .and_then(|bytes| <[u8; 32]>::try_from(bytes).ok())
+            .map(Sha256)
     }
 
     /// The stored document, if it still is what was admitted: its digest is the stored digest and every column that was

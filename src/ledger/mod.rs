@@ -38,8 +38,10 @@ use crate::sqlite::{Readers, StorageFault, Writer, open};
 use std::path::{Path, PathBuf};
 
 /// schema/, in order.
-pub const MIGRATIONS: [Migration; 1] =
-    [Migration { name: "0001_create_ledger.sql", sql: include_str!("../../schema/0001_create_ledger.sql") }];
+pub const MIGRATIONS: [Migration; 1] = [Migration {
+    name: "0001_create_ledger.sql",
+    sql: include_str!("../../schema/0001_create_ledger.sql"),
+}];
 
 /// A handle to one role's ledger; clones share the writer thread and the readers.
 #[derive(Debug, Clone)]
@@ -49,6 +51,16 @@ pub struct Ledger {
     clock: SharedClock,
     path: PathBuf,
     role: Role,
+}
+
+/// Whose ledger a file says it is; refused if a newer program made it. For a copy that nobody has opened.
+///
+/// # Errors
+/// [`StorageFault`] naming the file.
+pub fn role_of_file(path: &Path) -> Result<Option<String>, StorageFault> {
+    migrate::refuse_newer(path, &MIGRATIONS)?;
+    let db = open::open(path, open::Use::Read)?;
+    control::get(&db, "role").map_err(|error| StorageFault::from_sqlite(path, &error))
 }
 
 impl Ledger {
@@ -65,7 +77,9 @@ impl Ledger {
             Some(found) if found != role.as_str() => {
                 return Err(StorageFault::Refused {
                     path: path.to_path_buf(),
-                    what: format!("it is the ledger of the role {found}, not of {role}; give each role its own state directory"),
+                    what: format!(
+                        "it is the ledger of the role {found}, not of {role}; give each role its own state directory"
+                    ),
                 });
             }
             Some(_) => {}
@@ -74,7 +88,13 @@ impl Ledger {
             }
         }
         let writer = Writer::start(db, path)?;
-        Ok(Ledger { writer, readers: Readers::new(path), clock, path: path.to_path_buf(), role })
+        Ok(Ledger {
+            writer,
+            readers: Readers::new(path),
+            clock,
+            path: path.to_path_buf(),
+            role,
+        })
     }
 
     /// The file.
@@ -108,6 +128,8 @@ impl Ledger {
     pub fn backup_to(&self, to: &Path) -> Result<(), StorageFault> {
         let from = open::open(&self.path, open::Use::Read)?;
         let fault = |error: rusqlite::Error| StorageFault::from_sqlite(to, &error);
+        // The one reader that makes a file, so the guard of readers is lifted; the ledger itself stays opened read-only.
+        from.pragma_update(None, "query_only", false).map_err(fault)?;
         // One statement in one read transaction: a consistent copy, no restarts under load.
         let name = to.to_str().ok_or_else(|| StorageFault::CannotOpen {
             path: to.to_path_buf(),

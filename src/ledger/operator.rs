@@ -33,14 +33,21 @@ const BY_DEATH: [&str; 3] = ["worker_died", "not_started", "spent_not_sent"];
 
 impl Tx<'_> {
     fn job(&self, id: JobId) -> Result<JobRow, LedgerError> {
-        self.job_by(sql::BY_ID, &id.to_string())?.ok_or(LedgerError::NoSuchJob(id))
+        self.job_by(sql::BY_ID, &id.to_string())?
+            .ok_or(LedgerError::NoSuchJob(id))
     }
 
     /// Cancels a READY job. `requester`: only its own, as if it did not exist otherwise.
     ///
     /// # Errors
     /// [`LedgerError::NoSuchJob`], [`LedgerError::WrongState`].
-    pub fn cancel(&mut self, id: JobId, uid: u32, by_operator: bool, reason: &str) -> Result<(), LedgerError> {
+    pub fn cancel(
+        &mut self,
+        id: JobId,
+        uid: u32,
+        by_operator: bool,
+        reason: &str,
+    ) -> Result<(), LedgerError> {
         let row = self.job(id)?;
         if !by_operator && row.uid != uid {
             return Err(LedgerError::NoSuchJob(id));
@@ -50,13 +57,27 @@ impl Tx<'_> {
             let advice = match state {
                 State::Claimed | State::Executing => "it is being worked on; look again in a moment",
                 State::OutcomeUnknown => "check first, then `lockgate resolve`",
-                State::Ready | State::Succeeded | State::Failed | State::Rejected => "it is settled; nothing to cancel",
+                State::Ready | State::Succeeded | State::Failed | State::Rejected => {
+                    "it is settled; nothing to cancel"
+                }
             };
-            return Err(LedgerError::WrongState { job: id, state, advice });
+            return Err(LedgerError::WrongState {
+                job: id,
+                state,
+                advice,
+            });
         }
         let note = format!("cancel: {}", clip(reason, 500));
         let who = by_operator.then_some(uid);
-        self.leave_unleased(&row, State::Ready, State::Rejected, Code::Cancelled, None, who, Some(&note))?;
+        self.leave_unleased(
+            &row,
+            State::Ready,
+            State::Rejected,
+            Code::Cancelled,
+            None,
+            who,
+            Some(&note),
+        )?;
         self.unfence(&row)
     }
 
@@ -64,7 +85,13 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// A storage error.
-    pub fn cancel_by_requester(&mut self, id: JobId, uid: u32, digest: Sha256, keep: i64) -> Result<(), LedgerError> {
+    pub fn cancel_by_requester(
+        &mut self,
+        id: JobId,
+        uid: u32,
+        digest: Sha256,
+        keep: i64,
+    ) -> Result<(), LedgerError> {
         let refusal = match self.cancel(id, uid, false, "by its requester") {
             Ok(()) => {
                 self.submission(uid, digest, None, Some(&id.to_string()), keep)?;
@@ -73,7 +100,9 @@ impl Tx<'_> {
             Err(LedgerError::NoSuchJob(_)) => {
                 Refusal::new(Code::NotAllowed, "/job_id", "no job of yours has this id here")
             }
-            Err(error @ LedgerError::WrongState { .. }) => Refusal::new(Code::NotAllowed, "/job_id", error.to_string()),
+            Err(error @ LedgerError::WrongState { .. }) => {
+                Refusal::new(Code::NotAllowed, "/job_id", error.to_string())
+            }
             Err(error) => return Err(error),
         };
         self.refuse(uid, digest, &refusal, keep)
@@ -97,7 +126,15 @@ impl Tx<'_> {
             Evidence::NotApplied => (State::Failed, Code::ResolvedNotApplied, "resolve not-applied"),
         };
         let note = format!("{verb}: {}", clip(reason, 500));
-        self.leave_unleased(&row, State::OutcomeUnknown, to, code, row.detail.as_deref(), Some(uid), Some(&note))?;
+        self.leave_unleased(
+            &row,
+            State::OutcomeUnknown,
+            to,
+            code,
+            row.detail.as_deref(),
+            Some(uid),
+            Some(&note),
+        )?;
         if let (Evidence::Applied, JobKind::Save, Some(new)) = (evidence, row.kind()?, row.new_bytes()) {
             self.db.prepare_cached(sql::PATH_SAVED)?.execute(params![
                 row.vault_path,
@@ -132,9 +169,17 @@ impl Tx<'_> {
             });
         }
         let note = format!("requeue: {}", clip(reason, 500));
-        self.leave_unleased(&row, State::OutcomeUnknown, State::Ready, Code::OutcomeUnknown, None, Some(uid), Some(&note))?;
+        self.leave_unleased(
+            &row,
+            State::OutcomeUnknown,
+            State::Ready,
+            Code::OutcomeUnknown,
+            None,
+            Some(uid),
+            Some(&note),
+        )?;
         if let Some(crate::job::document::Job::Delete(job)) = row.document(rules) {
-            self.reconsider(row.seq, &job, approval_wait_ms)?;
+            self.reconsider(row.seq, &job, rules, approval_wait_ms)?;
         }
         Ok(())
     }
@@ -144,10 +189,17 @@ impl Tx<'_> {
         let state = row.state()?;
         if state != State::OutcomeUnknown {
             let advice = "only OUTCOME_UNKNOWN jobs are resolved or requeued; see `lockgate why JOB`";
-            return Err(LedgerError::WrongState { job: id, state, advice });
+            return Err(LedgerError::WrongState {
+                job: id,
+                state,
+                advice,
+            });
         }
         let too_early = |why: String| Err(LedgerError::TooEarly { job: id, why });
-        let by_death = row.detail.as_deref().is_some_and(|detail| BY_DEATH.contains(&detail));
+        let by_death = row
+            .detail
+            .as_deref()
+            .is_some_and(|detail| BY_DEATH.contains(&detail));
         if by_death && facts.holder_lives {
             return too_early("the worker that held it still lives".to_owned());
         }
@@ -157,7 +209,10 @@ impl Tx<'_> {
         let since = row.self_settled_ms.unwrap_or(row.updated_ms);
         let left = since.saturating_add(facts.deadline_ms) - self.now.0;
         if left > 0 && !nothing_sent {
-            return too_early(format!("a request may still be under way; look again in {} s", left / 1000 + 1));
+            return too_early(format!(
+                "a request may still be under way; look again in {} s",
+                left / 1000 + 1
+            ));
         }
         Ok(row)
     }
@@ -166,8 +221,18 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// A storage error.
-    pub fn adopt(&mut self, path: &str, bytes: Option<Sha256>, uid: u32, reason: &str) -> Result<(), LedgerError> {
-        self.db.prepare_cached(sql::PATH_ADOPTED)?.execute(params![path, bytes.map(|hash| hash.0), self.now.0])?;
+    pub fn adopt(
+        &mut self,
+        path: &str,
+        bytes: Option<Sha256>,
+        uid: u32,
+        reason: &str,
+    ) -> Result<(), LedgerError> {
+        self.db.prepare_cached(sql::PATH_ADOPTED)?.execute(params![
+            path,
+            bytes.map(|hash| hash.0),
+            self.now.0
+        ])?;
         let what = bytes.map_or_else(|| "absence".to_owned(), |hash| format!("sha256:{hash}"));
         self.operator(uid, &format!("adopt {path} {what}: {reason}"))?;
         Ok(())

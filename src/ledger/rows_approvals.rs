@@ -7,7 +7,8 @@ pub(super) const INSERT: &str = "INSERT INTO approvals (approval_id, payload, st
     VALUES (?1, ?2, 'RECEIVED', ?3, ?4, ?5, ?6, ?6)";
 pub(super) const REPLACE: &str = "UPDATE approvals SET payload = ?2, state = 'RECEIVED', issued_ms = ?3, expires_ms = ?4, epoch = ?5, updated_ms = ?6 \
     WHERE approval_id = ?1 AND state IN ('RECEIVED', 'VERIFIED', 'EXPIRED') AND expires_ms <= ?6";
-pub(super) const VERIFIED: &str = "UPDATE approvals SET state = 'VERIFIED', updated_ms = ?2 WHERE approval_id = ?1 AND state = 'RECEIVED'";
+pub(super) const VERIFIED: &str =
+    "UPDATE approvals SET state = 'VERIFIED', updated_ms = ?2 WHERE approval_id = ?1 AND state = 'RECEIVED'";
 pub(super) const RESERVE: &str = "UPDATE approvals SET state = 'RESERVED', job_id = ?2, updated_ms = ?3 \
     WHERE approval_id = ?1 AND state = 'VERIFIED' AND expires_ms > ?3 AND epoch = ?4 \
     AND NOT EXISTS (SELECT 1 FROM withdrawals w WHERE w.approval_id = ?1)";
@@ -19,7 +20,8 @@ pub(super) const WITHDRAW: &str = "UPDATE approvals SET state = 'WITHDRAWN', upd
 pub(super) const VOID_BEFORE: &str = "UPDATE approvals SET state = 'VOID', updated_ms = ?2 WHERE epoch < ?1 AND state IN ('RECEIVED', 'VERIFIED', 'EXPIRED')";
 pub(super) const SIGNATURE: &str = "INSERT INTO signatures (approval_id, key_id, scheme, signature, uid, received_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
     ON CONFLICT (approval_id, key_id) DO UPDATE SET scheme = excluded.scheme, signature = excluded.signature";
-pub(super) const SIGNATURES: &str = "SELECT key_id, scheme, signature FROM signatures WHERE approval_id = ?1 ORDER BY key_id";
+pub(super) const SIGNATURES: &str =
+    "SELECT key_id, scheme, signature FROM signatures WHERE approval_id = ?1 ORDER BY key_id";
 pub(super) const FORGET_SIGNATURES: &str = "DELETE FROM signatures WHERE approval_id = ?1";
 pub(super) const NONCE: &str = "SELECT approval_id FROM nonces WHERE nonce = ?1";
 pub(super) const TAKE_NONCE: &str = "INSERT INTO nonces (nonce, approval_id) VALUES (?1, ?2)";

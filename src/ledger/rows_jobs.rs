@@ -25,9 +25,14 @@ pub(super) const BY_KEY: &str = concat!("SELECT ", job_columns!(), " FROM jobs W
 /// Primary key.
 pub(super) const BY_SEQ: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE seq = ?1");
 /// `jobs_by_digest`.
-pub(super) const BY_DIGEST: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE digest = ?1 AND uid = ?2 ORDER BY seq LIMIT 1");
+pub(super) const BY_DIGEST: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE digest = ?1 AND uid = ?2 ORDER BY seq LIMIT 1"
+);
 /// `jobs_ready`.
-pub(super) const CANDIDATES: &str = "SELECT seq, vault_path FROM jobs WHERE state = 'READY' AND hold IS NULL ORDER BY seq LIMIT ?1";
+pub(super) const CANDIDATES: &str =
+    "SELECT seq, vault_path FROM jobs WHERE state = 'READY' AND hold IS NULL ORDER BY seq LIMIT ?1";
 /// `fences` primary key.
 pub(super) const FENCE: &str = "INSERT OR IGNORE INTO fences (vault_path, job_seq) VALUES (?1, ?2)";
 /// `fences` primary key.
@@ -36,11 +41,9 @@ pub(super) const FENCE_HOLDER: &str = "SELECT job_seq FROM fences WHERE vault_pa
 pub(super) const UNFENCE: &str = "DELETE FROM fences WHERE vault_path = ?1 AND job_seq = ?2";
 /// `fences`, small: only what is in flight or unknown.
 pub(super) const FENCED: &str = "SELECT vault_path FROM fences ORDER BY vault_path";
-/// Paths whose job may have sent something, or may do so: `fences` joined by primary key.
-pub(super) const FENCED_SENT: &str = "SELECT f.vault_path FROM fences f JOIN jobs j ON j.seq = f.job_seq \
-    WHERE j.state IN ('EXECUTING', 'OUTCOME_UNKNOWN') OR (j.state = 'READY' AND j.hold = 'retry') ORDER BY f.vault_path";
 /// Primary key.
-pub(super) const PARK: &str = "UPDATE jobs SET hold = 'fence', updated_ms = ?2 WHERE seq = ?1 AND state = 'READY' AND hold IS NULL";
+pub(super) const PARK: &str =
+    "UPDATE jobs SET hold = 'fence', updated_ms = ?2 WHERE seq = ?1 AND state = 'READY' AND hold IS NULL";
 /// `jobs_waiting_fence`.
 pub(super) const UNPARK: &str = "UPDATE jobs SET hold = NULL WHERE seq = (SELECT seq FROM jobs WHERE state = 'READY' AND hold = 'fence' AND vault_path = ?1 ORDER BY seq LIMIT 1)";
 /// Primary key.
@@ -66,36 +69,53 @@ pub(super) const TAKE_OVER: &str = "UPDATE jobs SET state = 'EXECUTING', lease_t
 /// Primary key; repeats the lease token.
 pub(super) const RENEW: &str = "UPDATE jobs SET lease_until_ms = ?3 WHERE seq = ?1 AND lease_token = ?2 AND state IN ('CLAIMED', 'EXECUTING')";
 /// `jobs_leased`.
-pub(super) const HOLDERS: &str = "SELECT DISTINCT lease_worker, lease_boot_id FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING')";
+pub(super) const HOLDERS: &str =
+    "SELECT DISTINCT lease_worker, lease_boot_id FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING')";
 /// `jobs_leased`.
 pub(super) const HELD_BY: &str = concat!(
-    "SELECT ", job_columns!(), " FROM jobs WHERE lease_worker IS ?1 AND state IN ('CLAIMED', 'EXECUTING') ORDER BY seq LIMIT ?2"
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE lease_worker IS ?1 AND state IN ('CLAIMED', 'EXECUTING') ORDER BY seq LIMIT ?2"
 );
 /// `jobs_leased`.
 pub(super) const OLDEST_LEASE: &str = "SELECT lease_worker, min(lease_until_ms) FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING') GROUP BY lease_worker";
 /// `jobs_waiting_retry`.
 pub(super) const RETRY_DUE: &str = "UPDATE jobs SET hold = NULL WHERE state = 'READY' AND hold = 'retry' AND due_boot_id = ?1 AND due_boot_ms <= ?2";
 /// `jobs_waiting_retry`.
-pub(super) const RETRY_NEXT: &str = "SELECT min(due_boot_ms) FROM jobs WHERE state = 'READY' AND hold = 'retry' AND due_boot_id = ?1";
+pub(super) const RETRY_NEXT: &str =
+    "SELECT min(due_boot_ms) FROM jobs WHERE state = 'READY' AND hold = 'retry' AND due_boot_id = ?1";
 /// `jobs_waiting_retry`: times of another boot, carried over by wall time and never longer than the nominal delay.
 pub(super) const RETRY_REBASE: &str = "UPDATE jobs SET due_boot_id = ?1, due_boot_ms = ?2 + max(0, min(due_wall_ms - ?3, due_delay_ms)) \
     WHERE state = 'READY' AND hold = 'retry' AND due_boot_id <> ?1";
 /// Primary key.
-pub(super) const RELEASE_HOLD: &str = "UPDATE jobs SET hold = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
+pub(super) const RELEASE_HOLD: &str =
+    "UPDATE jobs SET hold = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
 /// Primary key.
 pub(super) const SET_HOLD: &str = "UPDATE jobs SET hold = ?2, detail = ?3 WHERE seq = ?1 AND state = 'READY'";
 /// `jobs_waiting_approval`.
 pub(super) const APPROVAL_OVERDUE: &str = concat!(
-    "SELECT ", job_columns!(), " FROM jobs WHERE state = 'READY' AND hold = 'approval' AND admitted_ms <= ?1 ORDER BY admitted_ms LIMIT ?2"
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE state = 'READY' AND hold = 'approval' AND admitted_ms <= ?1 ORDER BY admitted_ms LIMIT ?2"
 );
 /// `jobs_waiting_approval`.
-pub(super) const APPROVAL_OLDEST: &str = "SELECT min(admitted_ms) FROM jobs WHERE state = 'READY' AND hold = 'approval'";
+pub(super) const APPROVAL_OLDEST: &str =
+    "SELECT min(admitted_ms) FROM jobs WHERE state = 'READY' AND hold = 'approval'";
 /// `jobs_ready_all`.
-pub(super) const EXPIRED: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE state = 'READY' AND admitted_ms <= ?1 ORDER BY seq LIMIT ?2");
+pub(super) const EXPIRED: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE state = 'READY' AND admitted_ms <= ?1 ORDER BY seq LIMIT ?2"
+);
 /// `jobs_ready_by_approval`.
-pub(super) const READY_BY_APPROVAL: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE state = 'READY' AND approval_id = ?1 ORDER BY seq LIMIT 1000");
+pub(super) const READY_BY_APPROVAL: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE state = 'READY' AND approval_id = ?1 ORDER BY seq LIMIT 1000"
+);
 /// `paths` primary key.
-pub(super) const PATH: &str = "SELECT saved_sha256, saved_commit, adopted, adopted_sha256 FROM paths WHERE vault_path = ?1";
+pub(super) const PATH: &str =
+    "SELECT saved_sha256, saved_commit, adopted, adopted_sha256 FROM paths WHERE vault_path = ?1";
 /// `paths` primary key.
 pub(super) const PATH_SAVED: &str = "INSERT INTO paths (vault_path, saved_sha256, saved_commit, adopted, updated_ms) VALUES (?1, ?2, ?3, 0, ?4) \
     ON CONFLICT (vault_path) DO UPDATE SET saved_sha256 = excluded.saved_sha256, saved_commit = excluded.saved_commit, adopted = 0, \

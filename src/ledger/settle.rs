@@ -73,7 +73,10 @@ impl Settlement {
     }
     /// The effect is confirmed.
     pub fn succeed(code: Code) -> Settlement {
-        Settlement { confirmed: true, ..Settlement::new(State::Succeeded, Some(code), None) }
+        Settlement {
+            confirmed: true,
+            ..Settlement::new(State::Succeeded, Some(code), None)
+        }
     }
     /// A gate refused; nothing was sent.
     pub fn reject(code: Code, detail: Option<&str>) -> Settlement {
@@ -85,15 +88,25 @@ impl Settlement {
     }
     /// Nobody knows.
     pub fn unknown(detail: &str) -> Settlement {
-        Settlement { fence: Fence::Keep, ..Settlement::new(State::OutcomeUnknown, Some(Code::OutcomeUnknown), Some(detail)) }
+        Settlement {
+            fence: Fence::Keep,
+            ..Settlement::new(State::OutcomeUnknown, Some(Code::OutcomeUnknown), Some(detail))
+        }
     }
     /// Back to READY, claimable after `delay_ms`.
     pub fn ready(attempt: Attempt, delay_ms: i64, detail: Option<&str>) -> Settlement {
-        Settlement { attempt, delay_ms, ..Settlement::new(State::Ready, None, detail) }
+        Settlement {
+            attempt,
+            delay_ms,
+            ..Settlement::new(State::Ready, None, detail)
+        }
     }
     /// Back to READY, to wait for another approval.
     pub fn wait_for_approval(detail: &str) -> Settlement {
-        Settlement { wants_approval: true, ..Settlement::ready(Attempt::GivenBack, 0, Some(detail)) }
+        Settlement {
+            wants_approval: true,
+            ..Settlement::ready(Attempt::GivenBack, 0, Some(detail))
+        }
     }
     /// With a sentence for a person.
     pub fn with_message(mut self, message: impl Into<String>) -> Settlement {
@@ -133,7 +146,9 @@ impl Tx<'_> {
             Flow::Running => {}
             flow @ (Flow::Paused | Flow::Frozen) => return Err(LedgerError::Stopped(flow.as_str())),
         }
-        let row = self.job_by_seq(claimed.seq)?.ok_or(LedgerError::LostLease { job: claimed.seq })?;
+        let row = self
+            .job_by_seq(claimed.seq)?
+            .ok_or(LedgerError::LostLease { job: claimed.seq })?;
         if row.lease() != Some(claimed.token) {
             return Err(LedgerError::LostLease { job: claimed.seq });
         }
@@ -155,7 +170,11 @@ impl Tx<'_> {
         self.count("jobs", State::Claimed.as_str(), -1);
         self.count("jobs", State::Executing.as_str(), 1);
         if claimed.job.kind() == JobKind::Delete {
-            let entry = Entry { attempt: Some(row.attempt), worker: row.lease_worker.as_deref(), ..self.entry_of(&row) };
+            let entry = Entry {
+                attempt: Some(row.attempt),
+                worker: row.lease_worker.as_deref(),
+                ..self.entry_of(&row)
+            };
             self.audit(AuditKind::Authorized, &entry)?;
         }
         let entry = Entry {
@@ -173,8 +192,15 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// [`LedgerError::LostLease`] if it is not ours any more; then nothing is written.
-    pub fn settle(&mut self, claimed: &Claimed, from: State, settlement: &Settlement) -> Result<(), LedgerError> {
-        let row = self.job_by_seq(claimed.seq)?.ok_or(LedgerError::LostLease { job: claimed.seq })?;
+    pub fn settle(
+        &mut self,
+        claimed: &Claimed,
+        from: State,
+        settlement: &Settlement,
+    ) -> Result<(), LedgerError> {
+        let row = self
+            .job_by_seq(claimed.seq)?
+            .ok_or(LedgerError::LostLease { job: claimed.seq })?;
         self.settle_row(&row, claimed.token, from, settlement)
     }
 
@@ -193,7 +219,11 @@ impl Tx<'_> {
         };
         let waits = to == State::Ready && settlement.delay_ms > 0;
         let due = waits.then_some(settlement.delay_ms);
-        let hold = if settlement.wants_approval { Some("approval") } else { waits.then_some("retry") };
+        let hold = if settlement.wants_approval {
+            Some("approval")
+        } else {
+            waits.then_some("retry")
+        };
         let changed = self.db.prepare_cached(sql::LEAVE)?.execute(params![
             row.seq,
             from.as_str(),
@@ -219,7 +249,10 @@ impl Tx<'_> {
         self.after_change(row, from, to, attempt, settlement, None, None)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one row's leaving, each argument a column")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one row's leaving, each argument a column"
+    )]
     pub(super) fn leave_unleased(
         &mut self,
         row: &JobRow,
@@ -232,7 +265,11 @@ impl Tx<'_> {
     ) -> Result<(), LedgerError> {
         let to = next(row.kind()?, from, to)?;
         let hold = (to == State::Ready && row.approval_id.is_some()).then_some("approval");
-        let (code, settled) = if to == State::Ready { (None, None) } else { (Some(code), Some(self.now.0)) };
+        let (code, settled) = if to == State::Ready {
+            (None, None)
+        } else {
+            (Some(code), Some(self.now.0))
+        };
         let changed = self.db.prepare_cached(sql::LEAVE_UNLEASED)?.execute(params![
             row.seq,
             from.as_str(),
@@ -252,7 +289,10 @@ impl Tx<'_> {
         self.after_change(row, from, to, row.attempt, &settlement, uid, note)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what every change of state has in common")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what every change of state has in common"
+    )]
     fn after_change(
         &mut self,
         row: &JobRow,
@@ -284,10 +324,19 @@ impl Tx<'_> {
         }
         let worker = row.lease_worker.as_deref();
         if settlement.confirmed {
-            let entry = Entry { worker, attempt: Some(attempt), code: settlement.code, ..self.entry_of(row) };
+            let entry = Entry {
+                worker,
+                attempt: Some(attempt),
+                code: settlement.code,
+                ..self.entry_of(row)
+            };
             self.audit(AuditKind::Executed, &entry)?;
         }
-        let kind = if uid.is_some() { AuditKind::Operator } else { AuditKind::Settled };
+        let kind = if uid.is_some() {
+            AuditKind::Operator
+        } else {
+            AuditKind::Settled
+        };
         let entry = Entry {
             from: Some(from),
             to: Some(to),
@@ -318,7 +367,11 @@ impl Tx<'_> {
         if let Some(code) = settlement.code {
             self.count("settled", code.as_str(), 1);
         }
-        let kind = if to == State::OutcomeUnknown { "job.outcome_unknown" } else { "job.settled" };
+        let kind = if to == State::OutcomeUnknown {
+            "job.outcome_unknown"
+        } else {
+            "job.settled"
+        };
         let payload = serde_json::json!({
             "job_id": row.job_id, "job_type": row.kind, "object_id": row.object_id, "vault_path": row.vault_path,
             "state": to.as_str(), "code": settlement.code.map(Code::as_str), "detail": settlement.detail,
@@ -329,7 +382,12 @@ impl Tx<'_> {
 
     /// Releases the path, and lets the oldest job that waits for it compete again.
     pub(super) fn unfence(&mut self, row: &JobRow) -> Result<(), LedgerError> {
-        if self.db.prepare_cached(sql::UNFENCE)?.execute(params![row.vault_path, row.seq])? == 1 {
+        if self
+            .db
+            .prepare_cached(sql::UNFENCE)?
+            .execute(params![row.vault_path, row.seq])?
+            == 1
+        {
             self.db.prepare_cached(sql::UNPARK)?.execute([&row.vault_path])?;
         }
         Ok(())
@@ -352,8 +410,15 @@ impl Tx<'_> {
 
     /// The approval's part of a settlement (design 4, step 5): confirmed → EXECUTED and CONSUMED, any other settlement after it
     /// was RESERVED → CONSUMED, unknown → it stays RESERVED until a person resolves the job.
-    fn settle_approval(&mut self, row: &JobRow, from: State, settlement: &Settlement) -> Result<(), LedgerError> {
-        let Some(approval_id) = &row.approval_id else { return Ok(()) };
+    fn settle_approval(
+        &mut self,
+        row: &JobRow,
+        from: State,
+        settlement: &Settlement,
+    ) -> Result<(), LedgerError> {
+        let Some(approval_id) = &row.approval_id else {
+            return Ok(());
+        };
         let was_reserved = match from {
             State::Executing | State::OutcomeUnknown => true,
             State::Ready | State::Claimed | State::Succeeded | State::Failed | State::Rejected => false,
@@ -363,12 +428,18 @@ impl Tx<'_> {
         }
         match settlement.to {
             State::Succeeded => {
-                self.db.prepare_cached(rows_approvals::EXECUTED)?.execute(params![approval_id, row.job_id, self.now.0])?;
-                self.db.prepare_cached(rows_approvals::CONSUMED)?.execute(params![approval_id, row.job_id, self.now.0])?;
+                self.db
+                    .prepare_cached(rows_approvals::EXECUTED)?
+                    .execute(params![approval_id, row.job_id, self.now.0])?;
+                self.db
+                    .prepare_cached(rows_approvals::CONSUMED)?
+                    .execute(params![approval_id, row.job_id, self.now.0])?;
                 self.count("approvals", "CONSUMED", 1);
             }
             State::Failed | State::Rejected => {
-                self.db.prepare_cached(rows_approvals::CONSUMED)?.execute(params![approval_id, row.job_id, self.now.0])?;
+                self.db
+                    .prepare_cached(rows_approvals::CONSUMED)?
+                    .execute(params![approval_id, row.job_id, self.now.0])?;
                 self.count("approvals", "CONSUMED", 1);
             }
             State::OutcomeUnknown | State::Ready | State::Claimed | State::Executing => {}

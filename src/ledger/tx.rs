@@ -28,7 +28,9 @@ pub struct Tx<'a> {
 
 impl std::fmt::Debug for Tx<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tx").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Tx")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,9 +47,9 @@ impl Ledger {
         let path = self.path.clone();
         self.writer.write(move |db| {
             let sort = |error: LedgerError| match error {
-                LedgerError::Sql(error) => {
-                    crate::sqlite::WriteError::Storage(crate::sqlite::StorageFault::from_sqlite(&path, &error))
-                }
+                LedgerError::Sql(error) => crate::sqlite::WriteError::Storage(
+                    crate::sqlite::StorageFault::from_sqlite(&path, &error),
+                ),
                 LedgerError::LostLease { .. }
                 | LedgerError::Illegal(_)
                 | LedgerError::NoSuchJob(_)

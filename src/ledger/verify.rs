@@ -8,8 +8,8 @@ use super::{rows_audit, rows_jobs};
 use crate::job::{Sha256, State, sha256};
 use crate::sqlite::{StorageFault, open};
 use rusqlite::{Connection, OptionalExtension, params};
-use std::path::Path;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Findings shown at most; more are only counted.
 const SHOWN: usize = 100;
@@ -46,9 +46,14 @@ pub fn verify_file(path: &Path, old: Option<(i64, Sha256)>) -> Result<Report, St
     let fault = |error: rusqlite::Error| StorageFault::from_sqlite(path, &error);
     let mut db = open::open(path, open::Use::Read)?;
     let tx = db.transaction().map_err(fault)?;
-    let sound: String = tx.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(fault)?;
+    let sound: String = tx
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(fault)?;
     if sound != "ok" {
-        return Err(StorageFault::Corrupt { path: path.to_path_buf(), what: sound });
+        return Err(StorageFault::Corrupt {
+            path: path.to_path_buf(),
+            what: sound,
+        });
     }
     verify(&tx, old).map_err(fault)
 }
@@ -73,8 +78,9 @@ fn chain(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     let (mut after, mut prev) = (0i64, vec![0u8; 32]);
     loop {
         let mut statement = db.prepare_cached(rows_audit::PAGE)?;
-        let page: Vec<Stored> =
-            statement.query_map(params![after, 1000], Stored::read)?.collect::<Result<_, _>>()?;
+        let page: Vec<Stored> = statement
+            .query_map(params![after, 1000], Stored::read)?
+            .collect::<Result<_, _>>()?;
         let Some(last) = page.last() else { break };
         let next_after = last.seq;
         for row in page {
@@ -82,10 +88,16 @@ fn chain(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
                 report.add(format!("audit row {} follows {after}: rows are missing", row.seq));
             }
             if row.prev_hash != prev {
-                report.add(format!("audit row {}: it does not continue the row before it", row.seq));
+                report.add(format!(
+                    "audit row {}: it does not continue the row before it",
+                    row.seq
+                ));
             }
             if row.expected_hash(&row.prev_hash).as_slice() != row.hash {
-                report.add(format!("audit row {}: its content does not match its hash", row.seq));
+                report.add(format!(
+                    "audit row {}: its content does not match its hash",
+                    row.seq
+                ));
             }
             after = row.seq;
             prev = row.hash;
@@ -99,35 +111,54 @@ fn chain(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
         .query_row([], |row| row.get(0))
         .optional()?;
     if highest.unwrap_or(0) != after {
-        report.add(format!("the audit ends at row {after}, but row {} was once written", highest.unwrap_or(0)));
+        report.add(format!(
+            "the audit ends at row {after}, but row {} was once written",
+            highest.unwrap_or(0)
+        ));
     }
     Ok(())
 }
 
 fn old_head(db: &Connection, size: i64, hash: Sha256, report: &mut Report) -> rusqlite::Result<()> {
-    let found: Option<Vec<u8>> =
-        db.prepare_cached(rows_audit::BY_SEQ)?.query_row([size], |row| row.get(0)).optional()?;
+    let found: Option<Vec<u8>> = db
+        .prepare_cached(rows_audit::BY_SEQ)?
+        .query_row([size], |row| row.get(0))
+        .optional()?;
     match found {
         _ if size == 0 => {}
         Some(found) if found == hash.0 => {}
-        Some(_) => report.add(format!("row {size} has another hash than the head kept elsewhere: history was rewritten")),
-        None => report.add(format!("row {size} of the head kept elsewhere is gone: the audit was cut off")),
+        Some(_) => report.add(format!(
+            "row {size} has another hash than the head kept elsewhere: history was rewritten"
+        )),
+        None => report.add(format!(
+            "row {size} of the head kept elsewhere is gone: the audit was cut off"
+        )),
     }
     Ok(())
 }
 
 fn jobs(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
-    let mut statement = db.prepare(concat!("SELECT ", rows_jobs::job_columns!(), " FROM jobs ORDER BY seq"))?;
+    let mut statement = db.prepare(concat!(
+        "SELECT ",
+        rows_jobs::job_columns!(),
+        " FROM jobs ORDER BY seq"
+    ))?;
     let mut rows = statement.query([])?;
     let mut requested = 0i64;
     while let Some(row) = rows.next()? {
         let job = super::jobs::JobRow::read(row)?;
         report.jobs += 1;
         if sha256(&job.body).0.as_slice() != job.digest {
-            report.add(format!("job {}: its stored document does not match its digest", job.job_id));
+            report.add(format!(
+                "job {}: its stored document does not match its digest",
+                job.job_id
+            ));
         }
         if let Some(what) = columns_disagree(&job) {
-            report.add(format!("job {}: its column {what} does not match its document", job.job_id));
+            report.add(format!(
+                "job {}: its column {what} does not match its document",
+                job.job_id
+            ));
         }
         let last: Option<(String, Option<i64>)> = db
             .prepare_cached(rows_audit::LAST_TO)?
@@ -141,7 +172,10 @@ fn jobs(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
         let claimed = job.state == State::Claimed.as_str();
         let agrees = to == job.state || (claimed && to == State::Ready.as_str());
         if !agrees {
-            report.add(format!("job {}: it is {}, the audit says {to}", job.job_id, job.state));
+            report.add(format!(
+                "job {}: it is {}, the audit says {to}",
+                job.job_id, job.state
+            ));
         }
         let expected = attempt.map(|n| if claimed { n + 1 } else { n });
         if expected.is_some_and(|n| n != job.attempt) {
@@ -153,10 +187,13 @@ fn jobs(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
             ));
         }
     }
-    let in_audit: i64 =
-        db.query_row("SELECT count(*) FROM audit WHERE kind = 'REQUESTED'", [], |row| row.get(0))?;
+    let in_audit: i64 = db.query_row("SELECT count(*) FROM audit WHERE kind = 'REQUESTED'", [], |row| {
+        row.get(0)
+    })?;
     if in_audit != requested {
-        report.add(format!("{requested} jobs, but {in_audit} were admitted: jobs are missing or were added"));
+        report.add(format!(
+            "{requested} jobs, but {in_audit} were admitted: jobs are missing or were added"
+        ));
     }
     Ok(())
 }
@@ -164,26 +201,51 @@ fn jobs(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
 /// The first column that is not what the stored document says.
 fn columns_disagree(job: &super::jobs::JobRow) -> Option<&'static str> {
     let document: serde_json::Value = serde_json::from_slice(&job.body).ok()?;
-    let text = |name: &str| document.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
-    let provenance = job.provenance.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let text = |name: &str| {
+        document
+            .get(name)
+            .and_then(serde_json::Value::as_str)
+            .map(str::to_owned)
+    };
+    let provenance = job
+        .provenance
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect::<String>();
     let pairs = [
         ("job_id", text("job_id"), Some(job.job_id.clone())),
         ("kind", text("job_type"), Some(job.kind.clone())),
         ("mission_id", text("mission_id"), Some(job.mission_id.clone())),
         ("object_id", text("object_id"), Some(job.object_id.clone())),
         ("vault_path", text("vault_path"), Some(job.vault_path.clone())),
-        ("commit_id", text("source_commit").or_else(|| text("expected_commit")), Some(job.commit_id.clone())),
-        ("provenance", text("provenance_hash").or_else(|| text("expected_provenance_hash")), Some(provenance)),
+        (
+            "commit_id",
+            text("source_commit").or_else(|| text("expected_commit")),
+            Some(job.commit_id.clone()),
+        ),
+        (
+            "provenance",
+            text("provenance_hash").or_else(|| text("expected_provenance_hash")),
+            Some(provenance),
+        ),
         ("approval_id", text("approval_id"), job.approval_id.clone()),
-        ("idempotency_key", text("idempotency_key"), Some(job.idempotency_key.clone())),
+        (
+            "idempotency_key",
+            text("idempotency_key"),
+            Some(job.idempotency_key.clone()),
+        ),
         ("created_at", text("created_at"), Some(job.created_at.clone())),
     ];
-    pairs.into_iter().find(|(_, said, stored)| said != stored).map(|(name, _, _)| name)
+    pairs
+        .into_iter()
+        .find(|(_, said, stored)| said != stored)
+        .map(|(name, _, _)| name)
 }
 
 /// An approval's state must be what the audit of its job implies.
 fn approvals(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
-    let mut statement = db.prepare("SELECT approval_id, state, job_id FROM approvals ORDER BY approval_id")?;
+    let mut statement =
+        db.prepare("SELECT approval_id, state, job_id FROM approvals ORDER BY approval_id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (id, state, job): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);

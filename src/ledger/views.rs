@@ -55,7 +55,9 @@ impl Ledger {
     /// [`StorageFault`].
     pub fn job(&self, id: JobId) -> Result<Option<JobRow>, StorageFault> {
         self.read(|db| {
-            db.prepare_cached(rows_jobs::BY_ID)?.query_row([id.to_string()], JobRow::read).optional()
+            db.prepare_cached(rows_jobs::BY_ID)?
+                .query_row([id.to_string()], JobRow::read)
+                .optional()
         })
     }
 
@@ -64,7 +66,11 @@ impl Ledger {
     /// # Errors
     /// [`StorageFault`].
     pub fn job_by_number(&self, seq: i64) -> Result<Option<JobRow>, StorageFault> {
-        self.read(|db| db.prepare_cached(rows_jobs::BY_SEQ)?.query_row([seq], JobRow::read).optional())
+        self.read(|db| {
+            db.prepare_cached(rows_jobs::BY_SEQ)?
+                .query_row([seq], JobRow::read)
+                .optional()
+        })
     }
 
     /// The job made from a document, if it was this UID's.
@@ -73,7 +79,9 @@ impl Ledger {
     /// [`StorageFault`].
     pub fn job_by_digest(&self, digest: Sha256, uid: u32) -> Result<Option<JobRow>, StorageFault> {
         self.read(|db| {
-            db.prepare_cached(rows_jobs::BY_DIGEST)?.query_row(params![digest.0, uid], JobRow::read).optional()
+            db.prepare_cached(rows_jobs::BY_DIGEST)?
+                .query_row(params![digest.0, uid], JobRow::read)
+                .optional()
         })
     }
 
@@ -102,7 +110,12 @@ impl Ledger {
     ///
     /// # Errors
     /// [`StorageFault`].
-    pub fn page(&self, state: Option<State>, before: Option<i64>, limit: i64) -> Result<Vec<JobRow>, StorageFault> {
+    pub fn page(
+        &self,
+        state: Option<State>,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<JobRow>, StorageFault> {
         let statement = match state {
             None => sql::PAGE,
             Some(State::Ready) => sql::PAGE_READY,
@@ -127,22 +140,27 @@ impl Ledger {
     /// [`StorageFault`].
     pub fn fence_holder(&self, path: &str) -> Result<Option<JobRow>, StorageFault> {
         self.read(|db| {
-            let seq: Option<i64> =
-                db.prepare_cached(rows_jobs::FENCE_HOLDER)?.query_row([path], |row| row.get(0)).optional()?;
+            let seq: Option<i64> = db
+                .prepare_cached(rows_jobs::FENCE_HOLDER)?
+                .query_row([path], |row| row.get(0))
+                .optional()?;
             match seq {
                 None => Ok(None),
-                Some(seq) => db.prepare_cached(rows_jobs::BY_SEQ)?.query_row([seq], JobRow::read).optional(),
+                Some(seq) => db
+                    .prepare_cached(rows_jobs::BY_SEQ)?
+                    .query_row([seq], JobRow::read)
+                    .optional(),
             }
         })
     }
 
-    /// Paths on which something may have been sent and not settled: what `unresolved.ROLE` must hold.
+    /// Paths that jobs hold: claimed (a living worker may be about to publish), sent or unknown. What `unresolved.ROLE` holds after a start.
     ///
     /// # Errors
     /// [`StorageFault`].
     pub fn unresolved_paths(&self) -> Result<Vec<String>, StorageFault> {
         self.read(|db| {
-            let mut statement = db.prepare_cached(rows_jobs::FENCED_SENT)?;
+            let mut statement = db.prepare_cached(rows_jobs::FENCED)?;
             let rows = statement.query_map([], |row| row.get(0))?;
             rows.collect()
         })
@@ -201,7 +219,10 @@ impl Ledger {
     /// [`StorageFault`].
     pub fn audit_hash(&self, seq: i64) -> Result<Option<Sha256>, StorageFault> {
         self.read(|db| {
-            let hash = db.prepare_cached(rows_audit::BY_SEQ)?.query_row([seq], |row| row.get::<_, [u8; 32]>(0)).optional()?;
+            let hash = db
+                .prepare_cached(rows_audit::BY_SEQ)?
+                .query_row([seq], |row| row.get::<_, [u8; 32]>(0))
+                .optional()?;
             Ok(hash.map(Sha256))
         })
     }
@@ -223,7 +244,9 @@ impl Ledger {
         id: &str,
     ) -> Result<Option<(approve::StoredApproval, Vec<approve::StoredSignature>)>, StorageFault> {
         self.read(|db| {
-            let Some(approval) = approve::read_approval(db, id)? else { return Ok(None) };
+            let Some(approval) = approve::read_approval(db, id)? else {
+                return Ok(None);
+            };
             Ok(Some((approval, approve::read_signatures(db, id)?)))
         })
     }
@@ -294,7 +317,10 @@ impl Ledger {
         self.read(|db| {
             let mut statement = db.prepare_cached(rows_jobs::OLDEST_LEASE)?;
             let rows = statement.query_map([], |row| {
-                Ok((row.get::<_, Option<String>>(0)?.unwrap_or_default(), row.get::<_, Option<i64>>(1)?.unwrap_or(0)))
+                Ok((
+                    row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+                    row.get::<_, Option<i64>>(1)?.unwrap_or(0),
+                ))
             })?;
             rows.collect()
         })
@@ -307,8 +333,12 @@ impl Ledger {
     pub fn next_due(&self) -> Result<(Option<i64>, Option<i64>), StorageFault> {
         let boot_id = self.clock.boot_id();
         self.read(|db| {
-            let retry = db.prepare_cached(rows_jobs::RETRY_NEXT)?.query_row([&boot_id], |row| row.get(0))?;
-            let approval = db.prepare_cached(rows_jobs::APPROVAL_OLDEST)?.query_row([], |row| row.get(0))?;
+            let retry = db
+                .prepare_cached(rows_jobs::RETRY_NEXT)?
+                .query_row([&boot_id], |row| row.get(0))?;
+            let approval = db
+                .prepare_cached(rows_jobs::APPROVAL_OLDEST)?
+                .query_row([], |row| row.get(0))?;
             Ok((retry, approval))
         })
     }

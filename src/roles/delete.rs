@@ -38,10 +38,16 @@ pub fn judge_target(seen: &Seen, object: Sha256) -> Result<(), Denied> {
     match seen {
         Seen::Bytes { sha256, .. } if *sha256 == object => Ok(()),
         Seen::Bytes { .. } => Err(drifted()),
-        Seen::Absent => Err(Denied { detail: Some("absent"), message: "there is no file at the path", ..drifted() }),
-        Seen::Unreadable => {
-            Err(Denied { detail: Some("unreadable"), message: "what is at the path cannot be read as a file", ..drifted() })
-        }
+        Seen::Absent => Err(Denied {
+            detail: Some("absent"),
+            message: "there is no file at the path",
+            ..drifted()
+        }),
+        Seen::Unreadable => Err(Denied {
+            detail: Some("unreadable"),
+            message: "what is at the path cannot be read as a file",
+            ..drifted()
+        }),
     }
 }
 
@@ -53,11 +59,20 @@ mod tests {
     #[test]
     fn only_the_approved_bytes_may_be_deleted() {
         let object = sha256(b"approved");
-        let seen = |text: &[u8]| Seen::Bytes { sha256: sha256(text), len: text.len() as u64 };
+        let seen = |text: &[u8]| Seen::Bytes {
+            sha256: sha256(text),
+            len: text.len() as u64,
+        };
         assert!(judge_target(&seen(b"approved"), object).is_ok());
         let other = judge_target(&seen(b"edited"), object).unwrap_err();
         assert_eq!((other.code, other.detail), (Code::TargetDrift, None));
-        assert_eq!(judge_target(&Seen::Absent, object).unwrap_err().detail, Some("absent"));
-        assert_eq!(judge_target(&Seen::Unreadable, object).unwrap_err().detail, Some("unreadable"));
+        assert_eq!(
+            judge_target(&Seen::Absent, object).unwrap_err().detail,
+            Some("absent")
+        );
+        assert_eq!(
+            judge_target(&Seen::Unreadable, object).unwrap_err().detail,
+            Some("unreadable")
+        );
     }
 }

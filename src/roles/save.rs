@@ -20,7 +20,11 @@ pub struct Denied {
 }
 
 fn denied(code: Code, message: &'static str) -> Denied {
-    Denied { code, detail: None, message }
+    Denied {
+        code,
+        detail: None,
+        message,
+    }
 }
 
 /// The object at the commit is the one the job names, byte for byte and by its provenance.
@@ -29,7 +33,10 @@ fn denied(code: Code, message: &'static str) -> Denied {
 /// The first gate that says no.
 pub fn judge_object(job: &SaveJob, object: &SourceObject) -> Result<(), Denied> {
     if object.object_id != job.object_id.as_str() {
-        return Err(denied(Code::ObjectIdMismatch, "the object at the commit has another object_id; draft the job again"));
+        return Err(denied(
+            Code::ObjectIdMismatch,
+            "the object at the commit has another object_id; draft the job again",
+        ));
     }
     if object.content_sha256 != job.expected_state {
         return Err(denied(
@@ -62,7 +69,9 @@ pub enum Age {
 /// # Errors
 /// `stale_commit`.
 pub fn judge_age(age: Age, seen: &Seen, known: &PathKnown) -> Result<(), Denied> {
-    let adopted = known.adopted.is_some_and(|adopted| Some(adopted) == bytes_of(seen));
+    let adopted = known
+        .adopted
+        .is_some_and(|adopted| Some(adopted) == bytes_of(seen));
     let stale = match age {
         Age::Fresh => false,
         Age::Same => *seen == Seen::Absent,
@@ -98,7 +107,11 @@ pub fn judge_drift(seen: &Seen, new: Sha256, known: &PathKnown) -> Drift {
         Seen::Bytes { sha256, .. } if sha256 == new => Drift::AlreadyThere,
         Seen::Bytes { sha256, .. } => {
             let ours = known.saved == Some(sha256) || known.adopted == Some(Some(sha256));
-            if ours { Drift::Write(Before::Bytes(sha256)) } else { Drift::AskParents(sha256) }
+            if ours {
+                Drift::Write(Before::Bytes(sha256))
+            } else {
+                Drift::AskParents(sha256)
+            }
         }
     }
 }
@@ -136,33 +149,68 @@ mod tests {
     use crate::job::sha256;
 
     fn bytes(text: &str) -> Seen {
-        Seen::Bytes { sha256: sha256(text.as_bytes()), len: text.len() as u64 }
+        Seen::Bytes {
+            sha256: sha256(text.as_bytes()),
+            len: text.len() as u64,
+        }
     }
 
     #[test]
     fn a_persons_bytes_are_never_written_over() {
-        let known = PathKnown { saved: Some(sha256(b"ours")), ..PathKnown::default() };
+        let known = PathKnown {
+            saved: Some(sha256(b"ours")),
+            ..PathKnown::default()
+        };
         let new = sha256(b"new");
-        assert_eq!(judge_drift(&bytes("theirs"), new, &known), Drift::AskParents(sha256(b"theirs")));
-        assert_eq!(judge_parents(sha256(b"theirs"), &[None, Some(sha256(b"old"))]).unwrap_err().code, Code::TargetDrift);
+        assert_eq!(
+            judge_drift(&bytes("theirs"), new, &known),
+            Drift::AskParents(sha256(b"theirs"))
+        );
+        assert_eq!(
+            judge_parents(sha256(b"theirs"), &[None, Some(sha256(b"old"))])
+                .unwrap_err()
+                .code,
+            Code::TargetDrift
+        );
         assert!(judge_parents(sha256(b"old"), &[None, Some(sha256(b"old"))]).is_ok());
-        assert_eq!(judge_drift(&bytes("ours"), new, &known), Drift::Write(Before::Bytes(sha256(b"ours"))));
-        let adopted = PathKnown { adopted: Some(Some(sha256(b"theirs"))), ..known };
-        assert_eq!(judge_drift(&bytes("theirs"), new, &adopted), Drift::Write(Before::Bytes(sha256(b"theirs"))));
+        assert_eq!(
+            judge_drift(&bytes("ours"), new, &known),
+            Drift::Write(Before::Bytes(sha256(b"ours")))
+        );
+        let adopted = PathKnown {
+            adopted: Some(Some(sha256(b"theirs"))),
+            ..known
+        };
+        assert_eq!(
+            judge_drift(&bytes("theirs"), new, &adopted),
+            Drift::Write(Before::Bytes(sha256(b"theirs")))
+        );
     }
 
     #[test]
     fn t29_bytes_that_are_there_already_are_not_written() {
         let known = PathKnown::default();
-        assert_eq!(judge_drift(&bytes("new"), sha256(b"new"), &known), Drift::AlreadyThere);
-        assert_eq!(judge_drift(&Seen::Absent, sha256(b"new"), &known), Drift::Write(Before::Absent));
-        assert_eq!(judge_drift(&Seen::Unreadable, sha256(b"new"), &known), Drift::Unreadable);
+        assert_eq!(
+            judge_drift(&bytes("new"), sha256(b"new"), &known),
+            Drift::AlreadyThere
+        );
+        assert_eq!(
+            judge_drift(&Seen::Absent, sha256(b"new"), &known),
+            Drift::Write(Before::Absent)
+        );
+        assert_eq!(
+            judge_drift(&Seen::Unreadable, sha256(b"new"), &known),
+            Drift::Unreadable
+        );
     }
 
     #[test]
     fn an_older_commit_is_stale_until_what_is_there_is_adopted() {
         let none = PathKnown::default();
-        let adopted_absence = PathKnown { adopted: Some(None), ..PathKnown::default() };
+        let adopted_absence = PathKnown {
+            adopted: Some(None),
+            ..PathKnown::default()
+        };
         assert!(judge_age(Age::Older, &bytes("a"), &none).is_err());
         assert!(judge_age(Age::Same, &bytes("a"), &none).is_ok());
         assert!(judge_age(Age::Same, &Seen::Absent, &none).is_err());

@@ -43,7 +43,10 @@ mod tests {
     use crate::target::FaultText;
 
     fn seen(bytes: &[u8]) -> Option<Seen> {
-        Some(Seen::Bytes { sha256: sha256(bytes), len: bytes.len() as u64 })
+        Some(Seen::Bytes {
+            sha256: sha256(bytes),
+            len: bytes.len() as u64,
+        })
     }
     fn judged(answer: &Answer, seen: Option<Seen>) -> (State, Option<String>) {
         let settlement = judge(answer, seen.as_ref(), sha256(b"object"));
@@ -53,13 +56,21 @@ mod tests {
     #[test]
     fn f10_no_answer_is_always_unknown() {
         for look in [None, Some(Seen::Absent), seen(b"object"), Some(Seen::Unreadable)] {
-            assert_eq!(judged(&Answer::NoAnswer { detail: "timeout" }, look).0, State::OutcomeUnknown);
+            assert_eq!(
+                judged(&Answer::NoAnswer { detail: "timeout" }, look).0,
+                State::OutcomeUnknown
+            );
         }
     }
 
     #[test]
     fn f16_a_server_error_is_failed_only_with_the_bytes_unchanged() {
-        for answer in [Answer::ServerError, Answer::NotSent { why: FaultText::new("step", None) }] {
+        for answer in [
+            Answer::ServerError,
+            Answer::NotSent {
+                why: FaultText::new("step", None),
+            },
+        ] {
             assert_eq!(judged(&answer, seen(b"object")).0, State::Failed);
             for look in [None, Some(Seen::Absent), seen(b"other"), Some(Seen::Unreadable)] {
                 assert_eq!(judged(&answer, look).0, State::OutcomeUnknown);
@@ -69,9 +80,18 @@ mod tests {
 
     #[test]
     fn f12_f14_f18_a_clear_no_spends_the_approval_and_is_final() {
-        assert_eq!(judged(&Answer::Refused { detail: "no" }, seen(b"object")).0, State::Failed);
-        assert_eq!(judged(&Answer::Refused { detail: "no" }, Some(Seen::Absent)).0, State::OutcomeUnknown);
-        assert_eq!(judged(&Answer::Credential, seen(b"object")).1.as_deref(), Some("credential"));
+        assert_eq!(
+            judged(&Answer::Refused { detail: "no" }, seen(b"object")).0,
+            State::Failed
+        );
+        assert_eq!(
+            judged(&Answer::Refused { detail: "no" }, Some(Seen::Absent)).0,
+            State::OutcomeUnknown
+        );
+        assert_eq!(
+            judged(&Answer::Credential, seen(b"object")).1.as_deref(),
+            Some("credential")
+        );
         let busy = Answer::Busy { retry_after_ms: None };
         assert_eq!(judged(&busy, seen(b"object")).0, State::Failed);
         assert_eq!(judged(&busy, None).0, State::OutcomeUnknown);
@@ -79,8 +99,14 @@ mod tests {
 
     #[test]
     fn done_with_the_file_still_there_is_unknown() {
-        assert_eq!(judged(&Answer::Done, Some(Seen::Absent)), (State::Succeeded, None));
-        assert_eq!(judged(&Answer::Done, seen(b"object")).1.as_deref(), Some("still_there"));
+        assert_eq!(
+            judged(&Answer::Done, Some(Seen::Absent)),
+            (State::Succeeded, None)
+        );
+        assert_eq!(
+            judged(&Answer::Done, seen(b"object")).1.as_deref(),
+            Some("still_there")
+        );
         assert_eq!(judged(&Answer::Done, None).0, State::OutcomeUnknown);
     }
 }

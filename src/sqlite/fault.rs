@@ -22,7 +22,9 @@ pub enum StorageFault {
     #[error("{path}: cannot be opened ({what}); check that it exists, its owner and its mode")]
     CannotOpen { path: PathBuf, what: String },
     /// The file is damaged. Never repaired by itself.
-    #[error("{path}: the database is damaged ({what}); stop the role, keep the file, restore the last verified backup")]
+    #[error(
+        "{path}: the database is damaged ({what}); stop the role, keep the file, restore the last verified backup"
+    )]
     Corrupt { path: PathBuf, what: String },
     /// Written by a newer program.
     #[error(
@@ -31,7 +33,12 @@ pub enum StorageFault {
     SchemaFromTheFuture { path: PathBuf, found: i64, known: i64 },
     /// A pragma did not take.
     #[error("{path}: {pragma} reads back {found}, wanted {wanted}")]
-    Pragma { path: PathBuf, pragma: &'static str, found: String, wanted: String },
+    Pragma {
+        path: PathBuf,
+        pragma: &'static str,
+        found: String,
+        wanted: String,
+    },
     /// The database refused the statement: a constraint or one of our triggers.
     #[error("{path}: refused by the database ({what})")]
     Refused { path: PathBuf, what: String },
@@ -48,13 +55,17 @@ impl StorageFault {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StorageFault::Busy { path },
             Some(ErrorCode::DiskFull) => StorageFault::DiskFull { path },
-            Some(ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed | ErrorCode::NoLargeFileSupport) => {
-                StorageFault::Io { path, what }
-            }
+            Some(
+                ErrorCode::SystemIoFailure
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::NoLargeFileSupport,
+            ) => StorageFault::Io { path, what },
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
                 StorageFault::CannotOpen { path, what }
             }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StorageFault::Corrupt { path, what },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StorageFault::Corrupt { path, what }
+            }
             _ => StorageFault::Refused { path, what },
         }
     }

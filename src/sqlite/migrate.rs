@@ -22,9 +22,11 @@ pub struct Migration {
 pub fn refuse_newer(path: &Path, known: &[Migration]) -> Result<(), StorageFault> {
     let known = i64::try_from(known.len()).unwrap_or(i64::MAX);
     match open::schema_version(path)? {
-        Some(found) if found > known => {
-            Err(StorageFault::SchemaFromTheFuture { path: path.to_path_buf(), found, known })
-        }
+        Some(found) if found > known => Err(StorageFault::SchemaFromTheFuture {
+            path: path.to_path_buf(),
+            found,
+            known,
+        }),
         Some(_) | None => Ok(()),
     }
 }
@@ -37,16 +39,21 @@ pub fn apply(db: &mut Connection, path: &Path, migrations: &[Migration]) -> Resu
     let fault = |error: rusqlite::Error| StorageFault::from_sqlite(path, &error);
     for (at, migration) in migrations.iter().enumerate() {
         let number = i64::try_from(at).unwrap_or(i64::MAX).saturating_add(1);
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
+        let tx = db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fault)?;
         // Read inside the write lock: two processes may start at once.
-        let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(fault)?;
+        let version: i64 = tx
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(fault)?;
         if version >= number {
             continue;
         }
-        tx.execute_batch(migration.sql).map_err(|error| StorageFault::Refused {
-            path: path.to_path_buf(),
-            what: format!("{}: {error}", migration.name),
-        })?;
+        tx.execute_batch(migration.sql)
+            .map_err(|error| StorageFault::Refused {
+                path: path.to_path_buf(),
+                what: format!("{}: {error}", migration.name),
+            })?;
         tx.pragma_update(None, "user_version", number).map_err(fault)?;
         tx.commit().map_err(fault)?;
     }
@@ -57,9 +64,18 @@ pub fn apply(db: &mut Connection, path: &Path, migrations: &[Migration]) -> Resu
 mod tests {
     use super::*;
 
-    const ONE: Migration = Migration { name: "1", sql: "CREATE TABLE a(x);" };
-    const TWO: Migration = Migration { name: "2", sql: "CREATE TABLE b(x); INSERT INTO b VALUES (1);" };
-    const BAD: Migration = Migration { name: "3", sql: "CREATE TABLE c(x); INSERT INTO nowhere VALUES (1);" };
+    const ONE: Migration = Migration {
+        name: "1",
+        sql: "CREATE TABLE a(x);",
+    };
+    const TWO: Migration = Migration {
+        name: "2",
+        sql: "CREATE TABLE b(x); INSERT INTO b VALUES (1);",
+    };
+    const BAD: Migration = Migration {
+        name: "3",
+        sql: "CREATE TABLE c(x); INSERT INTO nowhere VALUES (1);",
+    };
 
     #[test]
     fn a_failed_migration_leaves_the_version_before_it() {
@@ -83,7 +99,14 @@ mod tests {
         drop(db);
         let before = std::fs::read(&path).unwrap();
         let refused = refuse_newer(&path, &[ONE]);
-        assert!(matches!(refused, Err(StorageFault::SchemaFromTheFuture { found: 2, known: 1, .. })));
+        assert!(matches!(
+            refused,
+            Err(StorageFault::SchemaFromTheFuture {
+                found: 2,
+                known: 1,
+                ..
+            })
+        ));
         assert_eq!(before, std::fs::read(&path).unwrap());
     }
 }

@@ -40,7 +40,8 @@ pub fn open(path: &Path, purpose: Use) -> Result<Connection, StorageFault> {
     let fault = |error: rusqlite::Error| StorageFault::from_sqlite(path, &error);
     let db = Connection::open_with_flags(&real, flags).map_err(fault)?;
     db.busy_timeout(BUSY).map_err(fault)?;
-    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX).map_err(fault)?;
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)
+        .map_err(fault)?;
     db.set_prepared_statement_cache_capacity(96);
     let cache = match purpose {
         Use::Write => WRITER_CACHE_KIB,
@@ -56,7 +57,13 @@ pub fn open(path: &Path, purpose: Use) -> Result<Connection, StorageFault> {
     pragma(&db, path, "mmap_size", "0", "0")?;
     pragma(&db, path, "wal_autocheckpoint", "1000", "1000")?;
     pragma(&db, path, "temp_store", "MEMORY", "2")?;
-    pragma(&db, path, "cache_size", &(-cache).to_string(), &(-cache).to_string())?;
+    pragma(
+        &db,
+        path,
+        "cache_size",
+        &(-cache).to_string(),
+        &(-cache).to_string(),
+    )?;
     if purpose == Use::Read {
         pragma(&db, path, "query_only", "ON", "1")?;
     }
@@ -75,15 +82,24 @@ pub fn schema_version(path: &Path) -> Result<Option<i64>, StorageFault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(real_path(path)?, flags).map_err(fault)?;
     db.busy_timeout(BUSY).map_err(fault)?;
-    db.query_row("PRAGMA user_version", [], |row| row.get(0)).map(Some).map_err(fault)
+    db.query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map(Some)
+        .map_err(fault)
 }
 
 /// Resolves the directory, so that only the file itself must not be a link.
 fn real_path(path: &Path) -> Result<PathBuf, StorageFault> {
-    let cannot = |what: String| StorageFault::CannotOpen { path: path.to_path_buf(), what };
+    let cannot = |what: String| StorageFault::CannotOpen {
+        path: path.to_path_buf(),
+        what,
+    };
     let dir = path.parent().ok_or_else(|| cannot("no directory".to_owned()))?;
-    let name = path.file_name().ok_or_else(|| cannot("no file name".to_owned()))?;
-    let dir = dir.canonicalize().map_err(|error| cannot(format!("its directory: {error}")))?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| cannot("no file name".to_owned()))?;
+    let dir = dir
+        .canonicalize()
+        .map_err(|error| cannot(format!("its directory: {error}")))?;
     Ok(dir.join(name))
 }
 
@@ -114,7 +130,12 @@ fn pragma(
     if found == wanted {
         return Ok(());
     }
-    Err(StorageFault::Pragma { path: path.to_path_buf(), pragma: name, found, wanted: wanted.to_owned() })
+    Err(StorageFault::Pragma {
+        path: path.to_path_buf(),
+        pragma: name,
+        found,
+        wanted: wanted.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +155,12 @@ mod tests {
             let mode: String = db.query_row("PRAGMA journal_mode", [], |r| r.get(0)).unwrap();
             assert_eq!(mode, "wal");
         }
-        assert!(open(&path, Use::Read).unwrap().execute("INSERT INTO t VALUES (1)", []).is_err());
+        assert!(
+            open(&path, Use::Read)
+                .unwrap()
+                .execute("INSERT INTO t VALUES (1)", [])
+                .is_err()
+        );
     }
 
     #[test]
@@ -144,6 +170,9 @@ mod tests {
         drop(open(&path, Use::Write).unwrap());
         let link = dir.path().join("b.db");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(matches!(open(&link, Use::Write), Err(StorageFault::CannotOpen { .. })));
+        assert!(matches!(
+            open(&link, Use::Write),
+            Err(StorageFault::CannotOpen { .. })
+        ));
     }
 }

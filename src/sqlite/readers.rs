@@ -25,7 +25,8 @@ impl r2d2::ManageConnection for Manager {
         open::open(&self.path, open::Use::Read)
     }
     fn is_valid(&self, db: &mut Connection) -> Result<(), StorageFault> {
-        db.execute_batch("SELECT 1").map_err(|error| StorageFault::from_sqlite(&self.path, &error))
+        db.execute_batch("SELECT 1")
+            .map_err(|error| StorageFault::from_sqlite(&self.path, &error))
     }
     fn has_broken(&self, _db: &mut Connection) -> bool {
         false
@@ -42,7 +43,9 @@ pub struct Readers {
 impl Readers {
     /// A pool on `path`; connections are made when first needed.
     pub fn new(path: &Path) -> Readers {
-        let manager = Manager { path: path.to_path_buf() };
+        let manager = Manager {
+            path: path.to_path_buf(),
+        };
         let pool = r2d2::Pool::builder()
             .max_size(POOL)
             .min_idle(Some(0))
@@ -51,7 +54,10 @@ impl Readers {
             .idle_timeout(None)
             .max_lifetime(None)
             .build_unchecked(manager);
-        Readers { pool, path: path.to_path_buf() }
+        Readers {
+            pool,
+            path: path.to_path_buf(),
+        }
     }
 
     /// Runs one short read in a transaction of its own, so that it sees one moment.
@@ -59,8 +65,9 @@ impl Readers {
     /// # Errors
     /// [`StorageFault`] if no connection is to be had or the read fails.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StorageFault> {
-        let mut db =
-            self.pool.get().map_err(|_| StorageFault::Busy { path: self.path.clone() })?;
+        let mut db = self.pool.get().map_err(|_| StorageFault::Busy {
+            path: self.path.clone(),
+        })?;
         let fault = |error: rusqlite::Error| StorageFault::from_sqlite(&self.path, &error);
         let tx = db.transaction().map_err(fault)?;
         let answer = read(&tx).map_err(fault)?;

@@ -39,7 +39,9 @@ pub struct Writer {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Writer")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,8 +57,14 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("ledger-writer".to_owned())
             .spawn(move || run(&db, &named, &waiting))
-            .map_err(|_| StorageFault::Stopped { path: path.as_ref().clone() })?;
-        Ok(Writer { jobs, path, thread: Arc::new(Mutex::new(Some(thread))) })
+            .map_err(|_| StorageFault::Stopped {
+                path: path.as_ref().clone(),
+            })?;
+        Ok(Writer {
+            jobs,
+            path,
+            thread: Arc::new(Mutex::new(Some(thread))),
+        })
     }
 
     /// Runs `write` in the next commit and waits until it is durable.
@@ -82,7 +90,8 @@ impl Writer {
                     return Ran::Undone;
                 }
             };
-            let storage = |error: &rusqlite::Error| WriteError::Storage(StorageFault::from_sqlite(&path, error));
+            let storage =
+                |error: &rusqlite::Error| WriteError::Storage(StorageFault::from_sqlite(&path, error));
             if let Err(error) = db.prepare_cached("SAVEPOINT one").and_then(|mut s| s.execute([])) {
                 drop(answer.send(Err(storage(&error))));
                 return Ran::Undone;
@@ -104,14 +113,22 @@ impl Writer {
                 }
             }
         });
-        let stopped = || WriteError::Storage(StorageFault::Stopped { path: self.path.as_ref().clone() });
+        let stopped = || {
+            WriteError::Storage(StorageFault::Stopped {
+                path: self.path.as_ref().clone(),
+            })
+        };
         self.jobs.send(job).map_err(|_| stopped())?;
         answered.recv().map_err(|_| stopped())?
     }
 
     /// Ends the thread once every handle but this one is gone and what waits is written.
     pub fn stop(self) {
-        let Writer { jobs, path: _, thread } = self;
+        let Writer {
+            jobs,
+            path: _,
+            thread,
+        } = self;
         drop(jobs);
         let handle = thread.lock().ok().and_then(|mut held| held.take());
         if let (Some(handle), 1) = (handle, Arc::strong_count(&thread)) {
@@ -122,7 +139,11 @@ impl Writer {
 
 /// Undoes one closure's writes; if even that fails, the commit's check below finds the transaction gone.
 fn undo(db: &Connection) {
-    if db.prepare_cached("ROLLBACK TO one").and_then(|mut s| s.execute([])).is_ok() {
+    if db
+        .prepare_cached("ROLLBACK TO one")
+        .and_then(|mut s| s.execute([]))
+        .is_ok()
+    {
         drop(db.prepare_cached("RELEASE one").and_then(|mut s| s.execute([])));
     }
 }
@@ -143,9 +164,14 @@ fn run(db: &Connection, path: &Path, waiting: &Receiver<Job>) {
 fn commit_group(db: &Connection, path: &Path, group: Vec<Job>) {
     let fault = |error: &rusqlite::Error| StorageFault::from_sqlite(path, error);
     let begun = failpoint::reach("sqlite.begin")
-        .map_err(|error| StorageFault::Io { path: path.to_path_buf(), what: error.to_string() })
+        .map_err(|error| StorageFault::Io {
+            path: path.to_path_buf(),
+            what: error.to_string(),
+        })
         .and_then(|()| {
-            db.prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([])).map_err(|error| fault(&error))
+            db.prepare_cached("BEGIN IMMEDIATE")
+                .and_then(|mut s| s.execute([]))
+                .map_err(|error| fault(&error))
         });
     let mut kept = Vec::with_capacity(group.len());
     let outcome = match begun {
@@ -173,10 +199,16 @@ fn commit_group(db: &Connection, path: &Path, group: Vec<Job>) {
 fn end_group(db: &Connection, path: &Path) -> Result<(), StorageFault> {
     if db.is_autocommit() {
         // SQLite rolled the whole transaction back inside one of the closures (disk full, I/O error).
-        return Err(StorageFault::Io { path: path.to_path_buf(), what: "the transaction was rolled back".to_owned() });
+        return Err(StorageFault::Io {
+            path: path.to_path_buf(),
+            what: "the transaction was rolled back".to_owned(),
+        });
     }
     let committed = failpoint::reach("sqlite.commit")
-        .map_err(|error| StorageFault::Io { path: path.to_path_buf(), what: error.to_string() })
+        .map_err(|error| StorageFault::Io {
+            path: path.to_path_buf(),
+            what: error.to_string(),
+        })
         .and_then(|()| {
             db.prepare_cached("COMMIT")
                 .and_then(|mut s| s.execute([]))

@@ -69,13 +69,13 @@ pub(super) fn persist(
                     return Err(vault.trouble("opening a directory in the vault", errno));
                 }
             };
-            if relative == above {
-                if let Ok(Standing::File(file)) = open_file(directory.as_fd(), name) {
-                    vault
-                        .disk
-                        .sync_file(file.as_fd())
-                        .map_err(|e| down(vault, "syncing a file in the vault", &e))?;
-                }
+            if relative == above
+                && let Ok(Standing::File(file)) = open_file(directory.as_fd(), name)
+            {
+                vault
+                    .disk
+                    .sync_file(file.as_fd())
+                    .map_err(|e| down(vault, "syncing a file in the vault", &e))?;
             }
             if done.insert(relative) {
                 let synced = vault.disk.sync_directory(directory.as_fd());

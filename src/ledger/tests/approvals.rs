@@ -1,0 +1,256 @@
+//! Approvals on file: merged, replaced, withdrawn, expired, spent once.
+
+use super::*;
+use crate::job::{Code, Nonce};
+
+fn delete_job(bench: &Bench, document: &Value) -> DeleteJob {
+    match bench.job(document) {
+        Job::Delete(job) => job,
+        Job::Save(_) => panic!("a DELETE"),
+    }
+}
+
+fn approval_state(bench: &Bench, payload: &ApprovalPayload) -> String {
+    bench
+        .ledger
+        .approval(&payload.approval_id.to_string())
+        .unwrap()
+        .unwrap()
+        .0
+        .state
+}
+
+#[test]
+fn t31_without_an_approval_in_time_it_is_denied_and_never_claimed() {
+    let bench = Bench::new(Role::Delete);
+    let id = bench.admit(&delete("a.md"));
+    let sweep = || bench.ledger.write(|tx| tx.deny_overdue(86_400_000, 100)).unwrap();
+    bench.clock.advance(86_399_999);
+    assert_eq!(sweep(), 0);
+    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    bench.clock.advance(1);
+    assert_eq!(sweep(), 1);
+    assert_eq!(
+        bench.state(id),
+        (
+            "REJECTED".into(),
+            Some("delete_denied".into()),
+            Some("approval_missing".into())
+        )
+    );
+}
+
+#[test]
+fn job_and_approval_come_in_either_order() {
+    let bench = Bench::new(Role::Delete);
+    let (early, late) = (delete("a.md"), delete("b.md"));
+    bench.approve(&early);
+    bench.admit(&early);
+    bench.admit(&late);
+    bench.approve(&late);
+    assert_eq!(bench.claim(Uuid4::random(), 10).len(), 2);
+}
+
+#[test]
+fn t34_each_bound_field_that_differs_denies_at_once() {
+    for field in [
+        "mission_id",
+        "delete_request_id",
+        "object_id",
+        "vault_path",
+        "expected_commit",
+        "expected_provenance_hash",
+    ] {
+        let bench = Bench::new(Role::Delete);
+        let document = delete("a.md");
+        let mut payload = draft(&delete_job(&bench, &document));
+        let other = delete_job(&bench, &delete("b.md"));
+        match field {
+            "mission_id" => payload.mission_id = other.mission_id,
+            "delete_request_id" => payload.delete_request_id = other.delete_request_id,
+            "object_id" => payload.object_id = other.object_id,
+            "vault_path" => payload.vault_path = other.vault_path,
+            "expected_commit" => {
+                payload.expected_commit = crate::job::CommitId::parse(&"2e".repeat(20)).unwrap()
+            }
+            _ => payload.expected_provenance_hash = hash(9),
+        }
+        bench.file(&payload, true);
+        let id = bench.admit(&document);
+        let (state, code, detail) = bench.state(id);
+        // object_id and vault_path differ together where ids are paths: the first bound field that differs is named.
+        assert_eq!(
+            (state.as_str(), code.as_deref()),
+            ("REJECTED", Some("delete_denied")),
+            "{field}"
+        );
+        assert_eq!(detail.unwrap(), format!("approval_mismatch:{field}"));
+        assert_eq!(
+            approval_state(&bench, &payload),
+            "VERIFIED",
+            "a denial does not touch the approval"
+        );
+    }
+}
+
+#[test]
+fn t34_a_nonce_is_used_once_and_an_id_gets_a_new_payload_only_when_the_old_one_expired_unspent() {
+    let bench = Bench::new(Role::Delete);
+    let payload = draft(&delete_job(&bench, &delete("a.md")));
+    assert_eq!(bench.file(&payload, false), None);
+    assert_eq!(
+        bench.file(&payload, false),
+        None,
+        "the same envelope again is the same approval"
+    );
+    let mut reused = draft(&delete_job(&bench, &delete("b.md")));
+    reused.nonce = payload.nonce;
+    assert_eq!(bench.file(&reused, true).unwrap().code, Code::ApprovalNonceReused);
+    let mut other = payload.clone();
+    other.nonce = Nonce::random().unwrap();
+    assert_eq!(bench.file(&other, true).unwrap().code, Code::ApprovalConflict);
+    bench.clock.advance(3_600_001);
+    assert_eq!(bench.file(&other, true), None);
+    assert_eq!(approval_state(&bench, &other), "VERIFIED");
+}
+
+#[test]
+fn t35_an_expired_approval_is_not_claimed_and_waits_for_a_replacement() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    let id = bench.admit(&document);
+    bench.approve(&document);
+    bench.clock.advance(3_600_000);
+    assert!(bench.claim(Uuid4::random(), 10).is_empty(), "m_b");
+    let row = bench.row(id);
+    assert_eq!(
+        (row.state.as_str(), row.hold.as_deref(), row.detail.as_deref()),
+        ("READY", Some("approval"), Some("approval_expired"))
+    );
+    let mut fresh = draft(&delete_job(&bench, &document));
+    fresh.expires_at =
+        crate::job::Timestamp::parse(&crate::job::format_utc(WallMs(NOW + 7_200_000))).unwrap();
+    assert_eq!(bench.file(&fresh, true), None);
+    assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
+}
+
+#[test]
+fn t35_an_approval_that_expires_between_claim_and_send_reserves_nothing() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.admit(&document);
+    bench.approve(&document);
+    let job = bench.claim_one(Uuid4::random());
+    bench.clock.advance(3_600_000);
+    let denied = bench.ledger.write(move |tx| {
+        tx.executing(
+            &job,
+            &Intent {
+                before: None,
+                new: None,
+            },
+        )
+    });
+    assert!(denied.is_err_and(|error| error.to_string().contains("approval_expired")));
+}
+
+#[test]
+fn t35_a_wall_clock_set_back_stops_deletes_until_a_person_accepts_it() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.admit(&document);
+    bench.approve(&document);
+    bench.ledger.write(|tx| Ok(tx.note_clock()?)).unwrap();
+    bench.clock.jump_wall(-6 * 60_000);
+    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    bench
+        .ledger
+        .write(|tx| tx.accept_clock(0, "NTP was wrong"))
+        .unwrap();
+    assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
+}
+
+#[test]
+fn m_t_a_withdrawn_approval_is_never_reserved_whenever_the_withdrawal_came() {
+    for moment in ["before", "waiting", "claimed"] {
+        let bench = Bench::new(Role::Delete);
+        let document = delete("a.md");
+        let payload = draft(&delete_job(&bench, &document));
+        let withdraw = || {
+            let withdrawal =
+                crate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap();
+            bench
+                .ledger
+                .write(move |tx| {
+                    tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings())
+                })
+                .unwrap();
+        };
+        if moment == "before" {
+            withdraw();
+        }
+        bench.file(&payload, true);
+        let id = bench.admit(&document);
+        if moment == "waiting" {
+            withdraw();
+        }
+        if moment == "claimed" {
+            let job = bench.claim_one(Uuid4::random());
+            withdraw();
+            let denied = bench.ledger.write(move |tx| {
+                tx.executing(
+                    &job,
+                    &Intent {
+                        before: None,
+                        new: None,
+                    },
+                )
+            });
+            assert!(
+                denied.is_err_and(|error| error.to_string().contains("approval_withdrawn")),
+                "{moment}"
+            );
+        } else {
+            assert_eq!(
+                bench.state(id).2.as_deref(),
+                Some("approval_withdrawn"),
+                "{moment}"
+            );
+        }
+        assert_eq!(approval_state(&bench, &payload), "WITHDRAWN", "{moment}");
+    }
+}
+
+#[test]
+fn an_incomplete_quorum_waits_and_a_further_signature_completes_it() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    let id = bench.admit(&document);
+    let payload = draft(&delete_job(&bench, &document));
+    bench.file(&payload, false);
+    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    assert_eq!(bench.row(id).detail.as_deref(), Some("quorum_not_met"));
+    bench.file(&payload, true);
+    assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
+}
+
+#[test]
+fn no_statement_takes_a_spent_approval_back() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.admit(&document);
+    bench.approve(&document);
+    let job = bench.claim_one(Uuid4::random());
+    bench.execute(&job);
+    for state in ["RECEIVED", "VERIFIED", "EXPIRED", "WITHDRAWN", "VOID"] {
+        assert!(
+            bench
+                .sql(&format!("UPDATE approvals SET state = '{state}'"))
+                .is_err(),
+            "RESERVED → {state}"
+        );
+    }
+    bench.settle(&job, State::Executing, Settlement::fail(Code::TargetError, None));
+    assert!(bench.sql("UPDATE approvals SET state = 'VERIFIED'").is_err());
+    assert!(bench.sql("DELETE FROM nonces").is_err());
+}
