@@ -89,7 +89,7 @@ pub(super) const RETRY_REBASE: &str = "UPDATE jobs SET due_boot_id = ?1, due_boo
     WHERE state = 'READY' AND hold = 'retry' AND due_boot_id <> ?1";
 /// Primary key.
 pub(super) const RELEASE_HOLD: &str =
-    "UPDATE jobs SET hold = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
+    "UPDATE jobs SET hold = NULL, detail = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
 /// Primary key.
 pub(super) const SET_HOLD: &str = "UPDATE jobs SET hold = ?2, detail = ?3 WHERE seq = ?1 AND state = 'READY'";
 /// `jobs_waiting_approval`.
