@@ -67,6 +67,29 @@ pub fn create_file_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Resul
     Ok(made)
 }
 
+/// Removes what killed writers of `path` left beside it. Only for one who keeps other writers of it away meanwhile.
+///
+/// # Errors
+/// The directory cannot be listed, or a leftover cannot be removed.
+pub fn sweep_unfinished(path: &Path) -> io::Result<usize> {
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else {
+        return Ok(0);
+    };
+    let mut removed = 0;
+    for entry in std::fs::read_dir(dir_of(path))? {
+        let entry = entry?;
+        let found = entry.file_name();
+        let middle = found
+            .to_str()
+            .and_then(|found| found.strip_prefix(&format!(".{name}."))?.strip_suffix(".new"));
+        if middle.is_some_and(|id| Uuid4::parse(id).is_some()) {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
 /// Makes a directory with mode 0700 if it is not there, durable in its parent. One that is there keeps its mode.
 ///
 /// # Errors
@@ -146,6 +169,21 @@ impl Drop for Unfinished {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_killed_writers_left_is_swept_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("epoch");
+        let ours = format!(".epoch.{}.new", Uuid4::random());
+        let others = format!(".other.{}.new", Uuid4::random());
+        for name in ["epoch", &ours, &others, ".epoch.x.new", ".epoch.new"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        assert_eq!(sweep_unfinished(&path).unwrap(), 1);
+        let mut left = names(dir.path());
+        left.sort();
+        assert_eq!(left, [".epoch.new", ".epoch.x.new", &others, "epoch"]);
+    }
 
     fn names(dir: &Path) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(dir)

@@ -110,24 +110,42 @@ impl EpochFile {
         })
     }
 
-    /// Writes a record, synced, unless a later one stands there already (another worker of this role writes too).
-    ///
-    /// # Errors
-    /// [`EpochFault`]; the file is as before.
-    pub fn advance(&self, record: EpochRecord) -> Result<(), EpochFault> {
+    fn lock(&self) -> Result<std::fs::File, EpochFault> {
         let lock = self.path.with_extension("lock");
-        let held = std::fs::File::options()
+        let fault = |error: std::io::Error| EpochFault::Io {
+            path: lock.clone(),
+            why: error.to_string(),
+        };
+        let mut options = std::fs::File::options();
+        let opened = options
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
             .open(&lock);
-        let held = held.map_err(|error| EpochFault::Io {
-            path: lock.clone(),
-            why: error.to_string(),
-        })?;
+        let held = opened.map_err(fault)?;
         rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive)
-            .map_err(|error| self.io(&error.into()))?;
+            .map_err(|error| fault(error.into()))?;
+        Ok(held)
+    }
+
+    /// Removes what killed writers left beside it.
+    ///
+    /// # Errors
+    /// [`EpochFault`].
+    pub fn sweep(&self) -> Result<(), EpochFault> {
+        let _held = self.lock()?;
+        durable::sweep_unfinished(&self.path)
+            .map(drop)
+            .map_err(|error| self.io(&error))
+    }
+
+    /// Writes a record, synced, unless a later one stands there already (another worker of this role writes too).
+    ///
+    /// # Errors
+    /// [`EpochFault`]; the file is as before.
+    pub fn advance(&self, record: EpochRecord) -> Result<(), EpochFault> {
+        let _held = self.lock()?;
         if let Some(there) = self.read()? {
             match (there.epoch, there.audit_seq).cmp(&(record.epoch, record.audit_seq)) {
                 Ordering::Greater => return Ok(()),

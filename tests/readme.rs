@@ -2,10 +2,12 @@
 //!
 //! Not here: what the steps mean (tests/it); the two commands at its head (.ci/run).
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says so and ends")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 const README: &str = include_str!("../README.md");
 
@@ -30,115 +32,139 @@ fn walk(mark: &str) -> String {
     text
 }
 
-/// Bash as a person at the root of the checkout has it, but that the programs are those under test: a directory whose
-/// `target/debug` is where they are.
-fn bash(place: &Path, play: &Path) -> Command {
-    // Whoever waits for a receipt is told at once: a missed sign would cost 25 s.
-    let mut bash = Command::new("timeout");
-    bash.args(["--kill-after=5", "20", "bash", "--noprofile", "--norc", "-s"])
-        .current_dir(place)
-        .env("DIR", play)
-        .stdin(Stdio::piped());
-    bash
+/// The checkout as a person has it, with the programs under test where `cargo build` puts them, and a place to play.
+struct Site {
+    _room: tempfile::TempDir,
+    checkout: PathBuf,
+    play: PathBuf,
 }
 
-struct Up(Child);
+impl Site {
+    fn new() -> Site {
+        let room = tempfile::tempdir().expect("a directory");
+        let (checkout, play) = (room.path().join("checkout"), room.path().join("play"));
+        let programs = Path::new(env!("CARGO_BIN_EXE_lockgate"))
+            .parent()
+            .expect("a directory");
+        fs::create_dir_all(checkout.join("target")).expect("made");
+        std::os::unix::fs::symlink(programs, checkout.join("target/debug")).expect("linked");
+        Site {
+            _room: room,
+            checkout,
+            play,
+        }
+    }
+
+    /// A shell that was told `script`, and ends with it. Whoever waits for a receipt is told at once: a missed sign would
+    /// cost 25 s, and the shell has 20.
+    fn shell(&self, script: &str) -> Child {
+        let mut bash = Command::new("timeout");
+        bash.args(["--kill-after=5", "20", "bash", "--noprofile", "--norc", "-s"])
+            .current_dir(&self.checkout)
+            .env("DIR", &self.play);
+        let piped = bash
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut shell = piped.spawn().expect("bash starts");
+        shell
+            .stdin
+            .take()
+            .expect("piped")
+            .write_all(script.as_bytes())
+            .expect("told");
+        shell
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        fs::read(self.play.join(path)).ok()
+    }
+}
+
+/// `lockgate up`, ended with its owner.
+struct Up {
+    shell: Child,
+    told: BufReader<ChildStdout>,
+}
+
+impl Up {
+    fn start(site: &Site) -> Up {
+        let up = walk("up");
+        assert!(
+            up.starts_with("cargo build\n"),
+            "the walk begins with the build:\n{up}"
+        );
+        // Cargo built the programs already; `exec` lets `timeout` hand the signal on to `up` itself.
+        let up = up
+            .replace("cargo build\n", "")
+            .replace("\nlockgate up", "\nexec 2>/dev/null lockgate up");
+        assert!(
+            up.contains("exec 2>/dev/null lockgate up"),
+            "the walk brings a playground up:\n{up}"
+        );
+        let mut shell = site.shell(&up);
+        let mut told = BufReader::new(shell.stdout.take().expect("piped"));
+        let mut first = String::new();
+        told.read_line(&mut first).expect("a line");
+        assert!(first.starts_with("lockgate is up below "), "{first:?}");
+        Up { shell, told }
+    }
+
+    /// Stops it; the rest of what it told.
+    fn end(&mut self) -> String {
+        let pid = self.shell.id().to_string();
+        let _sent = Command::new("kill").args(["-TERM", &pid]).status();
+        let _ended = self.shell.wait();
+        let mut rest = String::new();
+        self.told.read_to_string(&mut rest).expect("read to the end");
+        rest
+    }
+}
 
 impl Drop for Up {
     fn drop(&mut self) {
-        let pid = self.0.id().to_string();
-        let _sent = Command::new("kill").args(["-TERM", &pid]).status();
-        let _ended = self.0.wait();
+        if matches!(self.shell.try_wait(), Ok(None)) {
+            drop(self.end());
+        }
     }
 }
 
 #[test]
 fn the_walk_in_the_readme_works_when_pasted() {
-    let room = tempfile::tempdir().expect("a directory");
-    let place = room.path().join("checkout");
-    let play = room.path().join("play");
-    let programs = Path::new(env!("CARGO_BIN_EXE_lockgate"))
-        .parent()
-        .expect("a directory");
-    fs::create_dir_all(place.join("target")).expect("made");
-    std::os::unix::fs::symlink(programs, place.join("target/debug")).expect("linked");
-
-    let up = walk("up");
-    assert!(
-        up.starts_with("cargo build\n"),
-        "the walk begins with the build:\n{up}"
-    );
-    // Cargo built the programs already; `timeout` hands the signal on to `exec`ed `up`.
-    let up = up
-        .replace("cargo build\n", "")
-        .replace("\nlockgate up", "\nexec lockgate up");
-    assert!(
-        up.contains("exec lockgate up"),
-        "the walk brings a playground up:\n{up}"
-    );
-    let mut child = Up(bash(&place, &play)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("bash starts"));
-    child
-        .0
-        .stdin
-        .take()
-        .expect("piped")
-        .write_all(up.as_bytes())
-        .expect("told");
-    let mut told = BufReader::new(child.0.stdout.take().expect("piped"));
-    let mut first = String::new();
-    told.read_line(&mut first).expect("a line");
-    assert!(first.starts_with("lockgate is up below "), "{first:?}");
-
+    let site = Site::new();
+    let mut up = Up::start(&site);
     let steps = walk("steps");
     assert!(steps.lines().count() > 15, "the walk was found:\n{steps}");
-    let mut shell = bash(&place, &play)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("bash starts");
-    // Told at the end of the shell's input: the first line that fails ends it there and is named.
-    let script =
-        format!("set -eEu -o pipefail\ntrap 'echo \"this line failed: $BASH_COMMAND\" >&2' ERR\n{steps}");
-    shell
-        .stdin
-        .take()
-        .expect("piped")
-        .write_all(script.as_bytes())
-        .expect("told");
+    // The first line that fails ends the shell and is named.
+    let trap = "trap 'echo \"this line failed: $BASH_COMMAND\" >&2' ERR";
+    let shell = site.shell(&format!("set -eEu -o pipefail\n{trap}\n{steps}"));
     let done = shell.wait_with_output().expect("bash ends");
-    let (out, talk) = (
+    let seen = format!(
+        "{}\n{}",
         String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr),
+        String::from_utf8_lossy(&done.stderr)
     );
-    assert!(done.status.success(), "{}\n{out}\n{talk}", done.status);
-    for seen in [
+    assert!(done.status.success(), "{}\n{seen}", done.status);
+    for word in [
         "SUCCEEDED",
         "approval_missing",
         "deleted",
         "verified",
         "{\"status\":\"ok\"}",
     ] {
-        assert!(
-            out.contains(seen) || talk.contains(seen),
-            "{seen} was to be seen:\n{out}\n{talk}"
-        );
+        assert!(seen.contains(word), "{word} was to be seen:\n{seen}");
     }
-    assert!(
-        !play.join("vault/notes/old.md").exists(),
+    assert_eq!(
+        site.read("vault/notes/old.md"),
+        None,
         "the approved delete happened"
     );
+    assert!(site.read("vault/notes/hello.md").is_some());
     assert_eq!(
-        fs::read(play.join("vault/notes/hello.md")).expect("saved"),
-        fs::read(play.join("source/notes/hello.md")).expect("there"),
+        site.read("vault/notes/hello.md"),
+        site.read("source/notes/hello.md")
     );
-
-    drop(child);
-    let mut rest = String::new();
-    told.read_to_string(&mut rest).expect("read to the end");
+    let rest = up.end();
     assert!(
         rest.contains("audit verify"),
         "`up` tells the next steps:\n{rest}"

@@ -4,8 +4,9 @@
 
 use crate::clock::WallMs;
 use crate::http::json_int;
-use crate::job::Sha256;
+use crate::job::receipt::{ReceiptState, state_sentence};
 use crate::job::time::format_utc;
+use crate::job::{Sha256, explain};
 use crate::ledger::audit::Stored;
 use crate::ledger::jobs::JobRow;
 use serde_json::{Value, json};
@@ -20,6 +21,17 @@ pub fn time(at_ms: i64) -> String {
     format_utc(WallMs(at_ms))
 }
 
+/// What was said of this very job, or what its code or state means.
+fn message(row: &JobRow) -> Option<&str> {
+    let said = row.message.as_deref();
+    let by_code = || {
+        row.code()
+            .map(|code| explain::sentence(code, row.detail.as_deref()))
+    };
+    let by_state = || ReceiptState::parse(&row.state).map(state_sentence);
+    said.or_else(by_code).or_else(by_state)
+}
+
 /// The receipt of contract 4.
 pub fn receipt(row: &JobRow) -> Value {
     json!({
@@ -32,7 +44,7 @@ pub fn receipt(row: &JobRow) -> Value {
         "state": row.state,
         "code": row.code,
         "detail": row.detail,
-        "message": row.message,
+        "message": message(row),
         "attempt": row.attempt,
         "created_at": row.created_at,
         "updated_at": time(row.updated_ms),

@@ -21,8 +21,10 @@ impl Epochs {
     /// # Errors
     /// As a sentence naming the file.
     pub fn open(state_dir: &Path) -> Result<Epochs, String> {
+        let file = EpochFile::in_dir(state_dir);
+        file.sweep().map_err(|error| error.to_string())?;
         Ok(Epochs {
-            file: EpochFile::in_dir(state_dir),
+            file,
             written: Mutex::new(None),
         })
     }

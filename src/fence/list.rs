@@ -130,11 +130,8 @@ impl List {
             Err(error) => return Err(self.io(&error)),
         };
         let meta = file.metadata().map_err(|error| self.io(&error))?;
-        if !meta.is_file() || meta.nlink() != 1 {
-            return Err(FenceFault::malformed(
-                &self.path,
-                "it is not a regular file of its own",
-            ));
+        if !meta.is_file() {
+            return Err(FenceFault::malformed(&self.path, "it is not a regular file"));
         }
         if !self.writers.include(meta.uid()) || meta.mode() & 0o022 != 0 {
             return Err(FenceFault::malformed(
@@ -291,6 +288,7 @@ impl List {
         _held: &Held,
         paths: impl Iterator<Item = &'a str>,
     ) -> Result<(), FenceFault> {
+        durable::sweep_unfinished(&self.path).map_err(|error| self.io(&error))?;
         self.rewrite(paths)
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Allowance<'a> {
     room: &'a dyn Fn(u32) -> Room,
     asked: BTreeMap<u32, Room>,
     blocked: BTreeSet<u32>,
+    /// Of these a file that was chosen turned out not to fit when it was read.
+    waiting: BTreeSet<u32>,
 }
 
 impl<'a> Allowance<'a> {
@@ -42,6 +44,7 @@ impl<'a> Allowance<'a> {
             room,
             asked: BTreeMap::new(),
             blocked: BTreeSet::new(),
+            waiting: BTreeSet::new(),
         }
     }
 
@@ -54,9 +57,19 @@ impl<'a> Allowance<'a> {
         self.blocked.contains(&uid)
     }
 
-    /// Nothing more of this requester in this scan: its files keep their order.
-    pub(super) fn block(&mut self, uid: u32) {
+    /// Nothing more of this requester is chosen in this scan.
+    fn block(&mut self, uid: u32) {
         self.blocked.insert(uid);
+    }
+
+    /// Nothing more of this requester is read in this scan, even if it was chosen: its files keep their order.
+    pub(super) fn wait(&mut self, uid: u32) {
+        self.block(uid);
+        self.waiting.insert(uid);
+    }
+
+    pub(super) fn waits(&self, uid: u32) -> bool {
+        self.waiting.contains(&uid)
     }
 
     /// Whether the entry may be taken. What is refused anyway takes no room; what can never fit is taken, to be refused.

@@ -71,10 +71,7 @@ impl RawFile {
     /// `None` if there are more lines than a file may have.
     pub(super) fn new(ticket: Ticket, uid: u32, via: Via, form: Form, bytes: Vec<u8>) -> Option<RawFile> {
         let lines = match form {
-            Form::One => Vec::from([Range {
-                start: 0,
-                end: bytes.len(),
-            }]),
+            Form::One => std::iter::once(0..bytes.len()).collect(),
             Form::Lines => split_lines(&bytes)?,
         };
         Some(RawFile {

@@ -154,6 +154,9 @@ impl DropDir {
     }
 
     /// Reads the regular file that was seen as `id`, at most one byte more than `limit`.
+    ///
+    /// A change before, after or between the two looks at it is noticed. A single large write that is under way at both is
+    /// not: then the bytes are a mixture of two states, both its owner's, and are judged as what they are.
     pub(super) fn read(&self, name: &str, id: FileId, limit: usize) -> Reading {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
@@ -187,8 +190,7 @@ impl DropDir {
         Seen::at(&self.fd, name)
     }
 
-    /// Removes the entry if it still is the one that was seen as `id`. An id without a time (`ctime_ns` 0) names the inode
-    /// whatever happened to it since.
+    /// Removes the entry if it still is the one that was seen as `id`.
     ///
     /// Between the look and the removal the requester could put another file there by renaming it over the first; it would
     /// be lost unread. The window is one system call wide, and who reuses the name of a file that may not be read yet
@@ -199,8 +201,7 @@ impl DropDir {
             Err(Errno::NOENT) => return Ok(Removal::Gone),
             Err(error) => return Err(error),
         };
-        let same_inode = (seen.id.dev, seen.id.ino) == (id.dev, id.ino);
-        if !same_inode || (id.ctime_ns != 0 && seen.id.ctime_ns != id.ctime_ns) {
+        if !id.names(&seen.id) {
             return Ok(Removal::Replaced);
         }
         let flags = match seen.nature {

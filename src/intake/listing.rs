@@ -41,10 +41,10 @@ pub(super) struct Known {
 
 impl Known {
     fn stuck(&self, id: &FileId) -> Option<(FileId, Handling)> {
-        let inode = FileId { ctime_ns: 0, ..*id };
-        [*id, inode]
+        [*id, id.in_any_state()]
             .into_iter()
-            .find_map(|id| self.stuck.get(&id).map(|handling| (id, *handling)))
+            .filter(|known| known.names(id))
+            .find_map(|known| self.stuck.get(&known).map(|handling| (known, *handling)))
     }
 
     fn is_full(&self) -> bool {

@@ -33,7 +33,11 @@ mod seen;
 mod watch;
 
 #[cfg(test)]
+mod test_support;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_child;
 #[cfg(test)]
 mod tests_hostile;
 

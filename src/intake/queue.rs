@@ -7,7 +7,7 @@
 
 use super::rules::{Look, bytes_max};
 use super::seen::FileId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Entries remembered between two listings: at about 200 bytes each, under 2 MiB.
 pub const QUEUED_MAX: usize = 8192;
@@ -49,8 +49,10 @@ pub(super) struct Queue {
     per_uid_max: usize,
     /// Who was served last.
     last: Option<u32>,
-    /// Whether entries had to be forgotten.
-    overflowed: bool,
+    /// Of whom entries had to be forgotten.
+    forgotten: BTreeSet<u32>,
+    /// Whether that happened to requesters of whom nothing is remembered.
+    strangers: bool,
 }
 
 /// What a caller says to the next entry of a requester.
@@ -69,7 +71,8 @@ impl Queue {
             len: 0,
             per_uid_max: QUEUED_PER_UID_MAX,
             last: None,
-            overflowed: false,
+            forgotten: BTreeSet::new(),
+            strangers: false,
         }
     }
 
@@ -85,9 +88,9 @@ impl Queue {
         self.len == 0
     }
 
-    /// Whether another listing would find entries that did not fit.
-    pub(super) fn overflowed(&self) -> bool {
-        self.overflowed
+    /// Whether another listing would find entries that did not fit, of a requester that counts.
+    pub(super) fn forgot(&self, counts: impl Fn(u32) -> bool) -> bool {
+        self.strangers || self.forgotten.iter().any(|uid| counts(*uid))
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
@@ -97,16 +100,17 @@ impl Queue {
         let per_uid_max = self.per_uid_max;
         // Not even room for one of each requester: the rest is for the next listing.
         if self.len >= QUEUED_MAX && !self.waiting.contains_key(&entry.look.uid) {
-            self.overflowed = true;
+            self.strangers = true;
             return;
         }
-        let theirs = self.waiting.entry(entry.look.uid).or_default();
+        let uid = entry.look.uid;
+        let theirs = self.waiting.entry(uid).or_default();
         if theirs.insert(entry.key(), entry).is_none() {
             self.len += 1;
         }
         if theirs.len() > per_uid_max && theirs.pop_last().is_some() {
             self.len -= 1;
-            self.overflowed = true;
+            self.forgotten.insert(uid);
         }
     }
 
@@ -114,10 +118,10 @@ impl Queue {
     fn shrink(&mut self) {
         while self.len > QUEUED_MAX / 4 * 3 && self.per_uid_max > 1 {
             self.per_uid_max /= 2;
-            self.overflowed = true;
-            for theirs in self.waiting.values_mut() {
+            for (uid, theirs) in &mut self.waiting {
                 while theirs.len() > self.per_uid_max && theirs.pop_last().is_some() {
                     self.len -= 1;
+                    self.forgotten.insert(*uid);
                 }
             }
         }
@@ -265,7 +269,7 @@ mod tests {
         }
         queue.push(entry(2, 500_000, "late"));
         assert_eq!(queue.len, QUEUED_PER_UID_MAX + 1);
-        assert!(queue.overflowed());
+        assert!(queue.forgot(|uid| uid == 1) && !queue.forgot(|uid| uid != 1));
         assert_eq!(queue.next(|_| May::Yes).unwrap().name, "f99999");
         assert_eq!(queue.next(|_| May::Yes).unwrap().name, "late");
     }
@@ -279,7 +283,7 @@ mod tests {
             }
         }
         assert!(queue.len <= QUEUED_MAX, "{}", queue.len);
-        assert!(queue.overflowed());
+        assert!(queue.forgot(|_| false), "there is not even one of each");
     }
 
     proptest! {

@@ -27,6 +27,10 @@ impl Intake {
                 return;
             }
         }
+        // An earlier file of this requester turned out not to fit: the later ones wait behind it.
+        if entry.look.verdict == Verdict::Read && allowance.waits(entry.look.uid) {
+            return;
+        }
         let Some(dir) = self.places.dir(entry.place) else {
             return;
         };
@@ -51,10 +55,7 @@ impl Intake {
             Reading::Changed => {
                 if self.known.changed(&entry.id) {
                     // Whatever it is by now: it is the same inode, and it was given its chances.
-                    let inode = FileId {
-                        ctime_ns: 0,
-                        ..entry.id
-                    };
+                    let inode = entry.id.in_any_state();
                     refuse(entry, inode, Reason::Restless, Reason::Restless.digest(), batch);
                 }
             }
@@ -149,7 +150,7 @@ fn take(entry: &Entry, bytes: Vec<u8>, allowance: &mut Allowance<'_>, batch: &mu
     } else if allowance.reserve_rest(look.uid, documents) {
         batch.files.push(file);
     } else {
-        allowance.block(look.uid);
+        allowance.wait(look.uid);
     }
 }
 

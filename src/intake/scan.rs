@@ -280,7 +280,9 @@ impl Intake {
         }
         failpoint::reach("intake.opened").map_err(IntakeError::Interrupted)?;
         out.tickets = batch.files.len() + batch.refused.len();
-        batch.more = self.queue.overflowed() || self.queue.uids().any(|uid| !allowance.is_blocked(uid));
+        let may_bring = |uid: u32| !allowance.is_blocked(uid);
+        // What was forgotten is found by another listing; right away only if this one came to something.
+        batch.more = self.queue.uids().any(may_bring) || (!batch.is_empty() && self.queue.forgot(may_bring));
         self.out = Some(out);
         Ok(())
     }

@@ -17,6 +17,22 @@ pub struct FileId {
     pub ctime_ns: i64,
 }
 
+impl FileId {
+    /// This inode, whatever happened to it since: for a file that does not hold still. Never a directory's id, so that
+    /// a file that gets a removed directory's number is not taken for it.
+    pub(crate) fn in_any_state(self) -> FileId {
+        FileId {
+            ctime_ns: i64::MIN,
+            ..self
+        }
+    }
+
+    /// Whether an entry that now is `now` is the one this names.
+    pub(crate) fn names(&self, now: &FileId) -> bool {
+        self == now || (*self == now.in_any_state() && now.ctime_ns != 0)
+    }
+}
+
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nature {

@@ -10,7 +10,11 @@
     reason = "a test stops at the first surprise, waits for real processes, and tells its story in one piece"
 )]
 
+mod adversary;
 mod deletes;
+mod durable;
+mod guards;
+mod operators;
 mod processes;
 mod restores;
 mod saves;

@@ -350,7 +350,11 @@ fn t21_t22_a10_eight_processes_2000_jobs_and_random_kills() {
 }
 
 fn role_of(n: usize) -> Role {
-    if n.is_multiple_of(2) { Role::Save } else { Role::Delete }
+    if n.is_multiple_of(2) {
+        Role::Save
+    } else {
+        Role::Delete
+    }
 }
 
 fn roll(dice: &mut u32) -> u32 {

@@ -25,11 +25,17 @@ impl Daemon {
 
     /// `failpoint`: see src/failpoint.rs.
     pub fn armed(site: &Site, role: Role, failpoint: &str) -> Daemon {
+        Daemon::of(site, role, spawn(site, role, failpoint))
+    }
+
+    /// With variables of its own.
+    pub fn with(site: &Site, role: Role, variables: &[(&str, &str)]) -> Daemon {
+        Daemon::of(site, role, spawn_with(site, role, variables))
+    }
+
+    fn of(site: &Site, role: Role, child: Child) -> Daemon {
         let admin = site.dir().join(format!("run/{role}/admin.sock"));
-        let daemon = Daemon {
-            child: spawn(site, role, failpoint),
-            admin,
-        };
+        let daemon = Daemon { child, admin };
         daemon.wait_ready();
         daemon
     }
@@ -80,6 +86,26 @@ impl Daemon {
         }
     }
 
+    /// Waits until the process has stopped at a failpoint armed with `=pause`.
+    pub fn wait_paused(&self) {
+        let end = Instant::now() + PATIENCE;
+        let stat = format!("/proc/{}/stat", self.child.id());
+        let is_stopped = || {
+            let text = std::fs::read_to_string(&stat).unwrap();
+            text.rsplit_once(") ").unwrap().1.starts_with('T')
+        };
+        while !is_stopped() {
+            assert!(Instant::now() < end, "the process does not reach its failpoint");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Lets a stopped process go on.
+    pub fn go_on(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    }
+
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -96,6 +122,14 @@ impl Drop for Daemon {
 
 /// Starts `lockgate serve ROLE`; its log goes to DIR/ROLE.log.
 pub fn spawn(site: &Site, role: Role, failpoint: &str) -> Child {
+    if failpoint.is_empty() {
+        return spawn_with(site, role, &[]);
+    }
+    spawn_with(site, role, &[("LOCKGATE_FAILPOINT", failpoint)])
+}
+
+/// The same with any variables.
+pub fn spawn_with(site: &Site, role: Role, variables: &[(&str, &str)]) -> Child {
     let log = std::fs::File::options()
         .create(true)
         .append(true)
@@ -108,9 +142,7 @@ pub fn spawn(site: &Site, role: Role, failpoint: &str) -> Child {
         .args(["serve", role.as_str()])
         .stdin(Stdio::null());
     command.stdout(log.try_clone().unwrap()).stderr(log);
-    if !failpoint.is_empty() {
-        command.env("LOCKGATE_FAILPOINT", failpoint);
-    }
+    command.envs(variables.iter().copied());
     command.spawn().unwrap()
 }
 

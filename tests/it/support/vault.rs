@@ -32,6 +32,8 @@ pub struct Scripted {
     pub sent: AtomicUsize,
     /// Runs right before an effect.
     pub before: Mutex<Option<Hook>>,
+    /// Runs once, at the last look of a job's gates: what it changes happens between the gates and the send.
+    pub at_gate: Mutex<Option<Hook>>,
 }
 
 impl std::fmt::Debug for Scripted {
@@ -49,11 +51,18 @@ impl Scripted {
             down_after: AtomicBool::new(false),
             sent: AtomicUsize::new(0),
             before: Mutex::new(None),
+            at_gate: Mutex::new(None),
         })
     }
 
     pub fn sent(&self) -> usize {
         self.sent.load(Ordering::SeqCst)
+    }
+
+    fn gate(&self) {
+        if let Some(mut hook) = self.at_gate.lock().unwrap().take() {
+            hook();
+        }
     }
 
     fn up(&self) -> Result<(), VaultDown> {
@@ -106,7 +115,9 @@ impl Vault for Scripted {
     }
     fn read(&self, path: &VaultPath, bytes_max: u64) -> Result<Content, VaultDown> {
         self.up()?;
-        self.inner.read(path, bytes_max)
+        let content = self.inner.read(path, bytes_max);
+        self.gate();
+        content
     }
     fn persist(&self, paths: &[&VaultPath]) -> Result<(), VaultDown> {
         self.up()?;
@@ -114,7 +125,9 @@ impl Vault for Scripted {
     }
     fn preflight(&self, path: &VaultPath, intent: Intent) -> Result<Preflight, VaultDown> {
         self.up()?;
-        self.inner.preflight(path, intent)
+        let answer = self.inner.preflight(path, intent);
+        self.gate();
+        answer
     }
     fn write(&self, orders: &[WriteOrder<'_>]) -> Vec<Answer> {
         orders
