@@ -31,12 +31,18 @@ fn t21_several_processes_of_one_role_run_at_once_and_one_of_them_answers() {
     let site = Site::new();
     let mut first = Daemon::start(&site, Role::Save);
     let mut second = spawn(&site, Role::Save, "");
-    eventually("the second process does not start", || worker_locks(&site, Role::Save) == 2);
+    eventually("the second process does not start", || {
+        worker_locks(&site, Role::Save) == 2
+    });
     std::thread::sleep(Duration::from_millis(300));
     assert!(second.try_wait().unwrap().is_none(), "the second process ended");
     first.child.kill().unwrap();
     first.child.wait().unwrap();
-    let answers = || first.try_get("/v1/overview").is_some_and(|(status, _)| status == 200);
+    let answers = || {
+        first
+            .try_get("/v1/overview")
+            .is_some_and(|(status, _)| status == 200)
+    };
     eventually("nobody answers after the death of the first", answers);
     let commit = site.commit(&[("a.md", Some("one"))]);
     let job = site.save_job("a.md", &commit, "one");
@@ -73,7 +79,11 @@ fn f22_what_a_killed_delete_set_aside_goes_back_once_the_vault_answers() {
     eventually("the file is not put back", || site.in_vault("a.md").is_some());
     let path = format!("/v1/jobs/{}/probe", job["job_id"].as_str().unwrap());
     let (status, found) = delete.post(&path, &json!({ "reason": "looking" }));
-    assert_eq!((status, &found["evidence"]), (200, &json!("not_applied")), "{found}");
+    assert_eq!(
+        (status, &found["evidence"]),
+        (200, &json!("not_applied")),
+        "{found}"
+    );
 }
 
 #[test]
