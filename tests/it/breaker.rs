@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 fn now() -> WallMs {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    WallMs(since.unwrap().as_millis() as i64)
+    WallMs(i64::try_from(since.unwrap().as_millis()).unwrap())
 }
 
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
