@@ -344,3 +344,66 @@ fn t31_without_time_to_wait_a_missing_approval_denies_at_once() {
         assert_eq!(bench.state(bench.id(&document)).0, expected);
     }
 }
+
+#[test]
+fn t35_m_b_a_job_that_meets_an_expired_approval_waits_at_once() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.approve(&document);
+    bench.clock.advance(3_600_000);
+    let row = bench.row(bench.admit(&document));
+    let waits = (row.state.as_str(), row.hold.as_deref(), row.detail.as_deref());
+    assert_eq!(waits, ("READY", Some("approval"), Some("approval_expired")));
+}
+
+#[test]
+fn approvals_are_counted_once_and_keep_their_signatures() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    let payload = draft(&delete_job(&bench, &document));
+    let counted = |state: &str| {
+        let counts = bench.ledger.overview().unwrap().counts;
+        counts["approvals"].get(state).copied().unwrap_or(0)
+    };
+    bench.file(&payload, true);
+    bench.file(&payload, true);
+    assert_eq!((counted("RECEIVED"), counted("VERIFIED")), (1, 1));
+    let (_, signatures) = bench
+        .ledger
+        .approval(&payload.approval_id.to_string())
+        .unwrap()
+        .unwrap();
+    assert_eq!(signatures.len(), 1, "of one key, however often it comes");
+    let withdrawal = crate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap();
+    for _ in 0..2 {
+        let withdrawal = withdrawal.clone();
+        let written = bench
+            .ledger
+            .write(move |tx| tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings()));
+        written.unwrap();
+    }
+    assert_eq!(counted("WITHDRAWN"), 1);
+    // The judge of the quorum is shown what is stored.
+    let other = draft(&delete_job(&bench, &delete("b.md")));
+    let received = Received {
+        uid: UID,
+        digest: hash(4),
+        payload_bytes: other.to_canonical(),
+        payload: other,
+        signatures: vec![StoredSignature {
+            key_id: "SHA256:y".into(),
+            scheme: "ed25519".into(),
+            signature: "s".into(),
+        }],
+    };
+    let shown = bench.ledger.write(move |tx| {
+        let shown = std::cell::Cell::new(0);
+        let judge = |_: &[u8], stored: &[StoredSignature]| {
+            shown.set(stored.len());
+            false
+        };
+        tx.receive_approval(&received, &judge, &rules(), &settings())?;
+        Ok(shown.get())
+    });
+    assert_eq!(shown.unwrap(), 1);
+}
