@@ -432,3 +432,64 @@ fn what_waited_too_long_is_rejected_and_nothing_else() {
     assert_eq!(bench.state(old).1.as_deref(), Some("expired"));
     assert_eq!(bench.state(young).0, "READY");
 }
+
+#[test]
+fn what_a_dead_worker_held_is_counted_and_a_save_is_leased_anew() {
+    let bench = Bench::new(Role::Save);
+    let dead = Uuid4::random();
+    for path in ["a.md", "b.md", "c.md"] {
+        bench.admit(&save(path));
+    }
+    let held = bench.claim(dead, 3);
+    bench.execute(&held[0]);
+    bench.clock.advance(1_000);
+    let taken = take_over(&bench, dead);
+    assert_eq!((taken.rows, taken.probe.len(), taken.settled), (3, 1, 2));
+    let until = bench.ledger.clock().boot().0 + 60_000;
+    let row = bench.ledger.job(*held[0].job.job_id()).unwrap().unwrap();
+    assert_eq!((taken.probe[0].until.0, row.lease_until_ms), (until, Some(until)));
+    assert_ne!(taken.probe[0].token, held[0].token);
+}
+
+#[test]
+fn m_u_what_stopped_a_send_is_said_in_its_word() {
+    for (switch, word) in [(Switch::Pause, "paused"), (Switch::Freeze, "frozen")] {
+        let bench = Bench::new(Role::Save);
+        bench.admit(&save("a.md"));
+        let job = bench.claim_one(Uuid4::random());
+        let stopped = bench.ledger.write(move |tx| {
+            tx.switch(switch, true, 0, "test")?;
+            let intent = Intent {
+                before: None,
+                new: None,
+            };
+            Ok(tx.executing(&job, &intent).unwrap_err().to_string())
+        });
+        let stopped = stopped.unwrap();
+        assert!(stopped.contains(word), "{stopped}");
+    }
+}
+
+#[test]
+fn m_r_an_epoch_is_kept() {
+    let bench = Bench::new(Role::Save);
+    let epoch = || bench.ledger.read(crate::ledger::control::epoch).unwrap();
+    assert_eq!(epoch(), 0);
+    bench.ledger.write(|tx| tx.begin_epoch(3, "test")).unwrap();
+    assert_eq!(epoch(), 3);
+}
+
+#[test]
+fn t35_the_highest_wall_time_is_written_down_when_it_is_over_half_a_minute_newer() {
+    let bench = Bench::new(Role::Save);
+    let note = || bench.ledger.write(|tx| Ok(tx.note_clock()?)).unwrap();
+    let high = || bench.ledger.read(crate::ledger::control::clock_high).unwrap().0;
+    note();
+    assert_eq!(high(), NOW);
+    bench.clock.advance(30_000);
+    note();
+    assert_eq!(high(), NOW);
+    bench.clock.advance(1);
+    note();
+    assert_eq!(high(), NOW + 30_001);
+}
