@@ -44,8 +44,9 @@ pub(super) const FENCED: &str = "SELECT vault_path FROM fences ORDER BY vault_pa
 /// Primary key.
 pub(super) const PARK: &str =
     "UPDATE jobs SET hold = 'fence', updated_ms = ?2 WHERE seq = ?1 AND state = 'READY' AND hold IS NULL";
-/// `jobs_waiting_fence`.
-pub(super) const UNPARK: &str = "UPDATE jobs SET hold = NULL WHERE seq = (SELECT seq FROM jobs WHERE state = 'READY' AND hold = 'fence' AND vault_path = ?1 ORDER BY seq LIMIT 1)";
+/// `jobs_waiting_fence`, `fences` primary key: the oldest that waits, if nobody holds the path.
+pub(super) const UNPARK: &str = "UPDATE jobs SET hold = NULL WHERE seq = (SELECT seq FROM jobs WHERE state = 'READY' AND hold = 'fence' AND vault_path = ?1 ORDER BY seq LIMIT 1) \
+    AND NOT EXISTS (SELECT 1 FROM fences WHERE vault_path = ?1)";
 /// Primary key.
 pub(super) const CLAIM: &str = concat!(
     "UPDATE jobs SET state = 'CLAIMED', attempt = attempt + 1, lease_token = ?2, lease_worker = ?3, lease_boot_id = ?4, \

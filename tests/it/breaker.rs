@@ -123,3 +123,112 @@ fn an_approval_that_arrives_behind_another_job_is_not_called_missing() {
     rig.settle();
     rig.assert_outcome(&job, "READY", "", "");
 }
+
+fn pause(rig: &crate::support::Rig, on: bool) {
+    rig.gear
+        .ledger
+        .write(move |tx| tx.switch(lockgate::ledger::control::Switch::Pause, on, 0, "test"))
+        .unwrap();
+}
+
+#[test]
+fn a_job_that_waits_for_a_path_hears_of_it_when_the_one_before_it_is_cancelled() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    let mut rig = site.role(Role::Save);
+    let jobs: Vec<Value> = (0..3).map(|_| site.save_job("a.md", &commit, "one")).collect();
+    for job in &jobs {
+        site.drop_json(Role::Save, job);
+        rig.read_files();
+    }
+    let claimer = rig.gear.claimer();
+    let batch = rig.gear.ledger.write(move |tx| tx.claim(&claimer, 10)).unwrap();
+    assert_eq!(batch.claimed.len(), 1);
+    let first = batch.claimed[0].clone();
+    rig.gear
+        .ledger
+        .write(move |tx| {
+            let back = lockgate::ledger::settle::Settlement::reject(lockgate::job::Code::TargetDrift, None);
+            tx.settle(&first, lockgate::job::State::Claimed, &back)
+        })
+        .unwrap();
+    let heir = crate::support::id(&jobs[1]);
+    rig.gear
+        .ledger
+        .write(move |tx| tx.cancel(heir, 0, true, "test"))
+        .unwrap();
+    rig.settle();
+    rig.assert_outcome(&jobs[2], "SUCCEEDED", "saved", "");
+}
+
+#[test]
+fn of_several_deletes_with_one_approval_one_is_done_and_the_others_are_denied_at_once() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    site.put_in_vault("a.md", "one");
+    let mut rig = site.role(Role::Delete);
+    let first = site.delete_job("a.md", &commit, "one");
+    let mut jobs = vec![first.clone()];
+    for _ in 0..5 {
+        let mut job = first.clone();
+        job["job_id"] = json!(uuid());
+        job["idempotency_key"] = json!(uuid());
+        jobs.push(job);
+    }
+    let fresh = site.delete_job("a.md", &commit, "one");
+    pause(&rig, true);
+    site.drop_json(
+        Role::Delete,
+        &site.envelope(&site.payload(&first, WallMs(crate::support::NOW))),
+    );
+    site.drop_json(
+        Role::Delete,
+        &site.envelope(&site.payload(&fresh, WallMs(crate::support::NOW))),
+    );
+    for job in jobs.iter().chain([&fresh]) {
+        site.drop_json(Role::Delete, job);
+        rig.read_files();
+    }
+    pause(&rig, false);
+    rig.settle();
+    let outcomes: Vec<_> = jobs.iter().map(|job| rig.outcome(job)).collect();
+    let of = |state: &str, detail: &str| {
+        outcomes
+            .iter()
+            .filter(|one| one.0 == state && one.2 == detail)
+            .count()
+    };
+    assert_eq!(
+        (of("SUCCEEDED", ""), of("REJECTED", "approval_spent")),
+        (1, 5),
+        "{outcomes:?}"
+    );
+    rig.assert_outcome(&fresh, "REJECTED", "target_drift", "absent");
+    rig.verify();
+}
+
+#[test]
+fn a_spent_log_that_was_cut_stops_the_role() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    site.put_in_vault("a.md", "one");
+    let mut rig = site.role(Role::Delete);
+    let job = site.delete_job("a.md", &commit, "one");
+    site.drop_json(
+        Role::Delete,
+        &site.envelope(&site.payload(&job, WallMs(crate::support::NOW))),
+    );
+    site.drop_json(Role::Delete, &job);
+    rig.settle();
+    rig.assert_outcome(&job, "SUCCEEDED", "deleted", "");
+    drop(rig);
+    let log = site.dir().join("state/delete/spent.log");
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::write(&log, "").unwrap();
+    let mut child = spawn(&site, Role::Delete, "");
+    assert_eq!(child.wait().unwrap().code(), Some(78));
+    let said = std::fs::read_to_string(site.dir().join("delete.log")).unwrap();
+    assert!(said.contains(job["approval_id"].as_str().unwrap()), "{said}");
+    std::fs::write(&log, whole).unwrap();
+    drop(Daemon::start(&site, Role::Delete));
+}
