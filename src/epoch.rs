@@ -10,6 +10,7 @@ pub use judge::{DatabaseFacts, Holder, Known, Reason, RestoreFacts, SpentFact, V
 
 use crate::job::Sha256;
 use crate::{durable, failpoint};
+use std::cmp::Ordering;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,17 @@ pub enum EpochFault {
     Malformed {
         /// The file.
         path: PathBuf,
+    },
+    /// The same place of the audit, another history.
+    #[error(
+        "{path} names another audit row {audit_seq} than the database has: the database was replaced while the role ran; stop it, put \
+         the right database back or start the role, which then begins a new epoch"
+    )]
+    OtherHistory {
+        /// The file.
+        path: PathBuf,
+        /// The row.
+        audit_seq: u64,
     },
 }
 
@@ -134,15 +146,23 @@ impl EpochFile {
     /// [`EpochFault`]; the file is as before.
     pub fn advance(&self, record: EpochRecord) -> Result<(), EpochFault> {
         let _held = self.lock()?;
-        let later = self
-            .read()?
-            .is_some_and(|there| (there.epoch, there.audit_seq) >= (record.epoch, record.audit_seq));
-        if later {
-            return Ok(());
+        if let Some(there) = self.read()? {
+            match (there.epoch, there.audit_seq).cmp(&(record.epoch, record.audit_seq)) {
+                Ordering::Greater => return Ok(()),
+                Ordering::Equal if there.head == record.head => return Ok(()),
+                Ordering::Equal => {
+                    return Err(EpochFault::OtherHistory {
+                        path: self.path.clone(),
+                        audit_seq: there.audit_seq,
+                    });
+                }
+                Ordering::Less => {}
+            }
         }
-        drop(failpoint::reach("epoch.before"));
+        failpoint::reach("epoch.before").map_err(|error| self.io(&error))?;
         durable::write_file_atomically(&self.path, text(&record).as_bytes(), 0o600)
-            .map_err(|error| self.io(&error))
+            .map_err(|error| self.io(&error))?;
+        failpoint::reach("epoch.written").map_err(|error| self.io(&error))
     }
 }
 
@@ -194,6 +214,36 @@ mod tests {
                 "{write:?}"
             );
         }
+    }
+
+    #[test]
+    fn another_history_at_the_same_place_is_said_and_not_taken_for_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = EpochFile::in_dir(dir.path());
+        file.advance(record(1, 5)).unwrap();
+        file.advance(record(1, 5)).unwrap();
+        let other = EpochRecord {
+            head: Sha256([8; 32]),
+            ..record(1, 5)
+        };
+        let fault = file.advance(other).unwrap_err();
+        assert!(
+            matches!(fault, EpochFault::OtherHistory { audit_seq: 5, .. }),
+            "{fault}"
+        );
+        assert_eq!(file.read().unwrap(), Some(record(1, 5)));
+    }
+
+    #[test]
+    fn many_workers_at_once_leave_the_latest() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for worker in 0..4u64 {
+                let file = EpochFile::in_dir(dir.path());
+                scope.spawn(move || (0..20).for_each(|n| file.advance(record(1, n * 4 + worker)).unwrap()));
+            }
+        });
+        assert_eq!(EpochFile::in_dir(dir.path()).read().unwrap(), Some(record(1, 79)));
     }
 
     #[test]

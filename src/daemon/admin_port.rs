@@ -4,7 +4,7 @@
 
 use super::status_port::{health, unavailable};
 use super::{backup, metrics, render, why};
-use crate::executor::Gear;
+use crate::executor::{Gear, cut_off, published};
 use crate::http::admin::{AdminPort, AuditHead, JobsQuery, Resolution, Verb, VerbBody, VerbTarget};
 use crate::http::answer::{ApiError, Health, json_int};
 use crate::job::{JobId, Role, State, VaultPath};
@@ -67,12 +67,15 @@ impl Admin {
                 "the stored job no longer is what was admitted",
             ));
         };
+        // An absence that is only ours is no evidence: what an interrupted delete set aside goes back first.
+        let is_clear = cut_off::put_right(&self.gear, row) != cut_off::Found::Unknown;
         let seen = self.gear.vault.look(job.vault_path());
         let (before, new) = (row.before(), row.new_bytes());
         let deletes = row.approval_id.is_some();
         let (now, evidence) = match &seen {
             Err(down) => (json!({ "unreachable": down.to_string() }), "unreachable"),
             Ok(Seen::Unreadable) => (json!("unreadable"), "unreadable"),
+            Ok(Seen::Absent) if !is_clear => (json!("absent, but somebody works on the path"), "unreachable"),
             Ok(Seen::Absent) => (
                 json!("absent"),
                 if deletes { "applied" } else { absent_means(before) },
@@ -114,6 +117,7 @@ impl Admin {
         match verb {
             Verb::Cancel => self.write(move |tx| tx.cancel(id, uid, true, &reason))?,
             Verb::Resolve(resolution) => {
+                self.nothing_set_aside(row)?;
                 let facts = self.facts(row);
                 let evidence = match resolution {
                     Resolution::Applied => Evidence::Applied,
@@ -145,13 +149,25 @@ impl Admin {
         Ok(render::job(&self.row(id)?))
     }
 
+    /// Whoever resolves a job looked at a path from which nothing of it is missing.
+    fn nothing_set_aside(&self, row: &JobRow) -> Result<(), ApiError> {
+        match cut_off::put_right(&self.gear, row) {
+            cut_off::Found::Nothing | cut_off::Found::Unknown => Ok(()),
+            cut_off::Found::PutRight => Err(ApiError::new(
+                409,
+                "conflict",
+                "the interrupted delete had set the file aside; it was put back just now: check again, then resolve",
+            )),
+        }
+    }
+
     /// A resolved path is free for the other role.
     fn unpublish(&self, row: &JobRow) {
         let rules = self.gear.rules();
         if let Ok(path) = VaultPath::parse(&rules.vault_root, &row.vault_path)
-            && let Err(fault) = self.gear.fence.remove(&[path])
+            && let Err(fault) = published::take_off(&self.gear, &path)
         {
-            tracing::warn!(%fault, "a resolved path stays published until the next start");
+            tracing::warn!(%fault, "a resolved path stays published for now");
         }
     }
 

@@ -9,6 +9,7 @@
 //! | [`start`] | opens everything an executor role needs, in order |
 //! | [`restored`] | is the database the one this role left? |
 //! | [`role`] | threads, sockets and the end of an executor role |
+//! | [`sockets`] | which of several processes of a role answers on its sockets |
 //! | [`gate`] | the gateway's process |
 //! | [`admin_port`], [`status_port`] | what the sockets show and do |
 //! | [`why`], [`render`], [`metrics`], [`backup`] | their parts |
@@ -26,6 +27,7 @@ pub mod render;
 pub mod restored;
 pub mod role;
 pub mod settings;
+mod sockets;
 pub mod start;
 pub mod status_port;
 pub mod why;

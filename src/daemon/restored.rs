@@ -26,6 +26,7 @@ pub fn judge(
     spent: Option<&SpentLog>,
     state_dir: &Path,
 ) -> Result<(), String> {
+    log_is_whole(ledger, spent)?;
     let file = epochs.read()?;
     let facts = facts(ledger, file)?;
     let spent_facts = spent_facts(ledger, spent, state_dir)?;
@@ -60,6 +61,21 @@ pub fn judge(
                 })
                 .map_err(|error| error.to_string())
         }
+    }
+}
+
+/// What the ledger says was spent last must be in spent.log: it is written there first, and never removed.
+fn log_is_whole(ledger: &Ledger, spent: Option<&SpentLog>) -> Result<(), String> {
+    let Some(log) = spent else { return Ok(()) };
+    let last = ledger
+        .kept(crate::ledger::settle::LAST_SPENT)
+        .map_err(|error| error.to_string())?;
+    match last.as_deref().and_then(crate::job::ApprovalId::parse) {
+        Some(approval) if !log.contains(&approval) => Err(format!(
+            "spent.log lacks approval {approval}, which the ledger spent: the log was cut or replaced by an older copy; put the \
+             newest copy back (`lockgate restore` never replaces it)"
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -4,7 +4,8 @@
 //! back, within 20 seconds. Not here: the loops (executor/), opening things (start.rs).
 
 use super::admin_port::Admin;
-use super::notify::{self, Handed, Notifier, Tell};
+use super::notify::{Handed, Notifier, Tell};
+use super::sockets::Sockets;
 use super::start::NoStart;
 use super::status_port::Status;
 use crate::config::{Config, Mode};
@@ -43,7 +44,7 @@ pub fn run(gear: Gear) -> Exit {
 struct Running {
     threads: Vec<JoinHandle<()>>,
     leases: JoinHandle<()>,
-    server: ServerHandle,
+    sockets: Sockets,
     notifier: Notifier,
     signals: Signals,
 }
@@ -53,7 +54,7 @@ fn start(gear: &Arc<Gear>) -> Result<Running, NoStart> {
     let signals = Signals::take(gear).map_err(|error| refuse(Exit::Failed, format!("signals: {error}")))?;
     let intake = Intake::open(intake_settings(gear))
         .map_err(|error| refuse(Exit::Configuration, error.to_string()))?;
-    let server = serve(gear)?;
+    let sockets = Sockets::open(gear)?;
     let mut threads = Vec::new();
     let shared = Arc::clone(gear);
     threads.push(spawn("intake", move || intake_loop::run(&shared, intake))?);
@@ -75,7 +76,7 @@ fn start(gear: &Arc<Gear>) -> Result<Running, NoStart> {
     Ok(Running {
         threads,
         leases,
-        server,
+        sockets,
         notifier,
         signals,
     })
@@ -171,7 +172,7 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     let Running {
         threads,
         leases,
-        server,
+        sockets,
         notifier,
         signals,
     } = running;
@@ -179,7 +180,7 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
         tracing::warn!(%error, "the service manager was not told that the role stops");
     }
     tracing::info!(role = %gear.role, leases = gear.leases.count(), "stopping: no new claims, finishing what is claimed");
-    server.stop();
+    let server = sockets.stop();
     let end = gear.clock.boot().0 + DRAIN_MS;
     for thread in threads {
         while !thread.is_finished() && gear.clock.boot().0 < end {
@@ -195,7 +196,9 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     }
     gear.leases.stop();
     drop(leases.join());
-    drop(server.join());
+    if let Some(server) = server {
+        server.join();
+    }
     drop(gear.epochs.note(&gear.ledger));
     signals.end();
     tracing::info!(role = %gear.role, "stopped");
@@ -238,12 +241,9 @@ pub fn intake_settings(gear: &Gear) -> Settings {
     }
 }
 
-fn serve(gear: &Arc<Gear>) -> Result<ServerHandle, NoStart> {
+/// Serves the role's sockets: those handed over, or new ones.
+pub(super) fn serve(gear: &Arc<Gear>, mut handed: Vec<(String, Handed)>) -> Result<ServerHandle, NoStart> {
     let config = &gear.config;
-    let mut handed = notify::take_sockets().map_err(|error| NoStart {
-        exit: Exit::Configuration,
-        message: error.to_string(),
-    })?;
     let admin = listener(
         &mut handed,
         "admin",

@@ -199,12 +199,17 @@ fn fence(config: &Config, role: Role, ledger: &Ledger) -> Result<FenceDir, NoSta
     let fence = FenceDir::open(&config.layout.fence_dir, role, others).map_err(fail)?;
     let reset = fence.begin_reset().map_err(fail)?;
     let rules = settings::rules(config);
-    let held: Vec<VaultPath> = ledger
-        .unresolved_paths()
-        .map_err(|fault| storage(&fault))?
-        .iter()
-        .filter_map(|path| VaultPath::parse(&rules.vault_root, path).ok())
-        .collect();
+    let mut held = Vec::new();
+    for path in ledger.unresolved_paths().map_err(|fault| storage(&fault))? {
+        // A path that is left out would be free for the other role.
+        let parsed = VaultPath::parse(&rules.vault_root, &path).map_err(|_| {
+            let why = format!(
+                "a job holds {path}, which is not below vault.root any more; set vault.root back, resolve the job, then change it"
+            );
+            NoStart::new(Exit::Configuration, why)
+        })?;
+        held.push(parsed);
+    }
     reset.finish(&held).map_err(fail)?;
     Ok(fence)
 }

@@ -197,6 +197,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     let (sending, denied) = commit_intent(gear, spent);
     finished.extend(denied);
     drop(failpoint::reach("delete.executing"));
+    gear.changes.bump();
     note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending

@@ -7,9 +7,8 @@
 use super::Gear;
 use super::probe::{self, Pending, Probing};
 use super::work::{quiet, settle_all};
-use crate::job::{JobKind, Role, State, Uuid4};
+use crate::job::{Role, State, Uuid4};
 use crate::sqlite::StorageFault;
-use crate::target::Trace;
 use crate::workers::Watching;
 
 /// Rows of a dead worker sorted in one transaction.
@@ -56,7 +55,7 @@ pub fn take_over_dead(gear: &Gear, probing: &mut Probing) -> Result<(), StorageF
             }
         }
         if gear.role == Role::Delete {
-            put_right(gear, &worker)?;
+            probing.cut_off.of_dead(gear, &worker)?;
         }
     }
     Ok(())
@@ -90,38 +89,6 @@ fn spent_of(gear: &Gear, worker: &str) -> Result<std::collections::HashSet<Strin
         }
     }
     Ok(spent)
-}
-
-/// A delete that was cut off may have set the file aside: it is put back, and the job stays OUTCOME_UNKNOWN.
-fn put_right(gear: &Gear, worker: &str) -> Result<(), StorageFault> {
-    for row in gear.ledger.page(Some(State::OutcomeUnknown), None, 500)? {
-        if row.last_worker.as_deref() != Some(worker) || row.kind != JobKind::Delete.as_str() {
-            continue;
-        }
-        let Some(job) = row.document(&gear.rules()) else {
-            continue;
-        };
-        let Ok(Some(_guard)) = gear.fence.try_lock(job.vault_path()) else {
-            continue;
-        };
-        let before = row.before().flatten().map(crate::target::Before::Bytes);
-        let trace = Trace {
-            job_id: *job.job_id(),
-            path: job.vault_path(),
-            new: None,
-            before,
-        };
-        match gear.vault.settle_leftovers(&[trace]) {
-            Ok(settled) if settled.iter().any(|list| !list.is_empty()) => {
-                tracing::warn!(job_id = %job.job_id(), "what an interrupted delete set aside was put right; check first, then resolve");
-            }
-            Ok(_) => {}
-            Err(down) => {
-                tracing::warn!(%down, job_id = %job.job_id(), "leftovers of an interrupted delete stay for now")
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether the death of every other process that holds leases will wake us. `false`: their locks must be looked at again.

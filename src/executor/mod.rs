@@ -7,6 +7,7 @@
 
 pub mod approvals;
 pub mod conditions;
+pub mod cut_off;
 pub mod delete;
 pub mod epochs;
 pub mod holders;

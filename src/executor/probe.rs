@@ -6,6 +6,7 @@
 
 use super::Gear;
 use super::conditions::Side;
+use super::cut_off::CutOff;
 use super::save::finish;
 use crate::clock::BootMs;
 use crate::fence::PathGuard;
@@ -63,6 +64,8 @@ impl Pending {
 #[derive(Debug, Default)]
 pub struct Probing {
     pending: Vec<Pending>,
+    /// Deletes that may have left something beside their paths.
+    pub(super) cut_off: CutOff,
 }
 
 impl Probing {
@@ -80,14 +83,16 @@ impl Probing {
 
     /// When the next look is due.
     pub fn next_due(&self) -> Option<BootMs> {
-        self.pending.iter().map(|pending| pending.due).min()
+        let looks = self.pending.iter().map(|pending| pending.due);
+        looks.chain(self.cut_off.next_due()).min()
     }
 
     /// Looks at everything that is due.
     ///
     /// # Errors
-    /// None at present; the signature is that of every part of a pass.
+    /// A storage fault; what is due stays due.
     pub fn run_due(&mut self, gear: &Gear) -> Result<(), StorageFault> {
+        self.cut_off.run_due(gear)?;
         let now = gear.clock.boot();
         let (due, later): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut self.pending)
             .into_iter()

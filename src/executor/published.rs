@@ -27,15 +27,24 @@ pub fn tidy(gear: &Gear) -> Result<(), StorageFault> {
         let Ok(path) = VaultPath::parse(&gear.terms.rules.vault_root, &path) else {
             continue;
         };
-        let Ok(Some(guard)) = gear.fence.try_lock(&path) else {
-            continue;
-        };
-        if gear.ledger.fence_holder(path.as_str())?.is_none()
-            && let Err(fault) = gear.fence.remove(std::slice::from_ref(&path))
-        {
-            tracing::warn!(%fault, "a free path stays published for now");
-        }
-        drop(guard);
+        take_off(gear, &path)?;
     }
+    Ok(())
+}
+
+/// Takes one path off the list, if no job holds it any more. While somebody works on it, it stays.
+///
+/// # Errors
+/// A storage fault; the list stays as it is.
+pub fn take_off(gear: &Gear, path: &VaultPath) -> Result<(), StorageFault> {
+    let Ok(Some(guard)) = gear.fence.try_lock(path) else {
+        return Ok(());
+    };
+    if gear.ledger.fence_holder(path.as_str())?.is_none()
+        && let Err(fault) = gear.fence.remove(std::slice::from_ref(path))
+    {
+        tracing::warn!(%fault, "a free path stays published for now");
+    }
+    drop(guard);
     Ok(())
 }

@@ -286,6 +286,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     drop(failpoint::reach("save.published"));
     let (sending, mut settled) = commit_intent(gear, prepared);
     drop(failpoint::reach("save.executing"));
+    gear.changes.bump();
     note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();

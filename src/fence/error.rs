@@ -31,6 +31,22 @@ pub enum FenceFault {
         /// What is wrong with it.
         why: String,
     },
+    /// The lock file is another one than at our start.
+    #[error("{path} was replaced: roles would lock two files and both go on; start every role again")]
+    Replaced {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// Our own list does not read back, and somebody works on a path that may have been on it.
+    #[error(
+        "{path}: {why}, and a path is locked that may have been on it; stop the other workers of this role, then start again"
+    )]
+    Damaged {
+        /// Our list.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl FenceFault {

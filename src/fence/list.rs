@@ -8,7 +8,11 @@
 //! ```
 //! The file is appended to under a lock on itself and written anew when it has grown. Adding is synced, removing is not. A last line
 //! without its newline was never synced, so nothing was sent after it: readers leave it out, the next writer cuts it off. Anything
-//! else that is not this form is malformed, and nobody goes on.
+//! else that is not this form is malformed, and nobody goes on. A file without its first line is one that its role has not filled
+//! from its ledger yet: it is malformed too, to the role itself as well.
+//!
+//! Why a removal need not be synced: what a power cut brings back is a path that is free, and that only makes the other role wait
+//! until this role starts or tidies its list.
 //!
 //! Not here: which paths belong there.
 
@@ -20,9 +24,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Size at which the file is written anew, bytes: bounds what the other role reads for each job.
+/// Size from which the file is written anew once most of it is history, bytes: bounds what the other role reads for each job.
 const COMPACT_BYTES: u64 = 16 << 10;
 /// A list longer than this is not read, bytes: over 60,000 of the longest paths.
 const BYTES_MAX: u64 = 64 << 20;
@@ -34,6 +38,34 @@ const REPLACED_MAX: usize = 100;
 pub(super) struct List {
     path: PathBuf,
     role: Role,
+    writers: Writers,
+}
+
+/// Who may have written a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    /// This user: our own list, or any list in development, where all roles share a user.
+    User(u32),
+    /// Another role: neither this user nor the one who owns the lock file. The directory is sticky, so nobody but its owner can
+    /// have put the file there.
+    Neither([u32; 2]),
+}
+
+impl Writers {
+    /// Of another role's list, seen by `user`, beside a lock file of `lock_owner`.
+    pub(super) fn of_other(user: u32, lock_owner: u32) -> Writers {
+        if user == lock_owner {
+            Writers::User(user)
+        } else {
+            Writers::Neither([user, lock_owner])
+        }
+    }
+    pub(super) fn include(self, uid: u32) -> bool {
+        match self {
+            Writers::User(user) => uid == user,
+            Writers::Neither(users) => !users.contains(&uid),
+        }
+    }
 }
 
 /// The file, locked for writing.
@@ -58,8 +90,12 @@ impl Paths {
 }
 
 impl List {
-    pub(super) fn new(path: PathBuf, role: Role) -> List {
-        List { path, role }
+    pub(super) fn new(path: PathBuf, role: Role, writers: Writers) -> List {
+        List { path, role, writers }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn io(&self, error: &std::io::Error) -> FenceFault {
@@ -70,9 +106,10 @@ impl List {
         format!("lockgate-unresolved v1 {}\n", self.role)
     }
 
-    /// An empty list, if there is none; then the ledger fills it (`begin_reset`).
+    /// A file to lock, if there is none. It says nothing yet: an empty list would tell the other role that every path is free before
+    /// our ledger was asked.
     pub(super) fn create_if_absent(&self) -> Result<(), FenceFault> {
-        durable::create_file_atomically(&self.path, self.header().as_bytes(), 0o640)
+        durable::create_file_atomically(&self.path, b"", 0o640)
             .map(drop)
             .map_err(|error| self.io(&error))
     }
@@ -95,6 +132,16 @@ impl List {
         let meta = file.metadata().map_err(|error| self.io(&error))?;
         if !meta.is_file() {
             return Err(FenceFault::malformed(&self.path, "it is not a regular file"));
+        }
+        if !self.writers.include(meta.uid()) || meta.mode() & 0o022 != 0 {
+            return Err(FenceFault::malformed(
+                &self.path,
+                format!(
+                    "user {} made it, or others than its owner may write to it (mode {:o}); only the role itself may",
+                    meta.uid(),
+                    meta.mode() & 0o7777
+                ),
+            ));
         }
         Ok(file)
     }
@@ -182,7 +229,11 @@ impl List {
         let meta = held.0.metadata().map_err(|error| self.io(&error))?;
         if meta.len() > COMPACT_BYTES {
             let now = self.parse(&mut held.0)?;
-            self.rewrite(now.held.iter().map(String::as_str))?;
+            // A list that is long because much is unresolved is not written anew each time.
+            let live: usize = now.held.iter().map(|path| path.len() + 3).sum();
+            if meta.len() / 2 > live as u64 {
+                self.rewrite(now.held.iter().map(String::as_str))?;
+            }
         }
         Ok(())
     }
@@ -224,9 +275,21 @@ impl List {
         Ok(self.parse(file)?.complete)
     }
 
-    pub(super) fn replace(&self, _held: &Held, paths: &[VaultPath]) -> Result<(), FenceFault> {
+    /// What the locked list says; `None`: it was never filled.
+    pub(super) fn read_held(&self, held: &mut Held) -> Result<Option<Paths>, FenceFault> {
+        if held.0.metadata().map_err(|error| self.io(&error))?.len() == 0 {
+            return Ok(None);
+        }
+        self.parse(&mut held.0).map(Some)
+    }
+
+    pub(super) fn replace<'a>(
+        &self,
+        _held: &Held,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Result<(), FenceFault> {
         durable::sweep_unfinished(&self.path).map_err(|error| self.io(&error))?;
-        self.rewrite(paths.iter().map(VaultPath::as_str))
+        self.rewrite(paths)
     }
 
     fn rewrite<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<(), FenceFault> {
@@ -243,5 +306,8 @@ impl List {
 /// The paths on a list.
 #[cfg(test)]
 pub(super) fn paths_in(file: &std::path::Path, role: Role) -> Result<HashSet<String>, FenceFault> {
-    List::new(file.to_path_buf(), role).read().map(|paths| paths.held)
+    let user = Writers::User(rustix::process::geteuid().as_raw());
+    List::new(file.to_path_buf(), role, user)
+        .read()
+        .map(|paths| paths.held)
 }

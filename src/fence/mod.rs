@@ -17,8 +17,9 @@ pub use error::FenceFault;
 pub use lock::PathGuard;
 
 use crate::job::{Role, VaultPath};
-use list::List;
+use list::{List, Writers};
 use lock::Locks;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Name of the file whose bytes are locked.
@@ -38,20 +39,24 @@ fn list_path(dir: &Path, role: Role) -> PathBuf {
 }
 
 impl FenceDir {
-    /// Opens the directory for `role`; its own list is made if there is none. The lock file is never made here: the package makes
-    /// it, or [`create_for_development`].
+    /// Opens the directory for `role`. If it has no list yet, an unfilled one is made, with which nobody goes on until
+    /// [`FenceDir::begin_reset`] has filled it from the ledger. The lock file is never made here: the package makes it, or
+    /// [`create_for_development`].
     ///
     /// # Errors
     /// [`FenceFault`] naming the file.
     pub fn open(dir: &Path, role: Role, others: Vec<Role>) -> Result<FenceDir, FenceFault> {
-        let own = List::new(list_path(dir, role), role);
+        let user = rustix::process::geteuid().as_raw();
+        let locks = Locks::open(&dir.join(LOCK))?;
+        let own = List::new(list_path(dir, role), role, Writers::User(user));
         own.create_if_absent()?;
+        let writers = Writers::of_other(user, locks.owner());
         Ok(FenceDir {
-            locks: Locks::open(&dir.join(LOCK))?,
+            locks,
             own,
             others: others
                 .into_iter()
-                .map(|other| List::new(list_path(dir, other), other))
+                .map(|other| List::new(list_path(dir, other), other, writers))
                 .collect(),
         })
     }
@@ -109,7 +114,7 @@ impl FenceDir {
     /// [`FenceFault`].
     pub fn begin_reset(&self) -> Result<Reset<'_>, FenceFault> {
         Ok(Reset {
-            list: &self.own,
+            fence: self,
             held: self.own.lock()?,
         })
     }
@@ -118,17 +123,42 @@ impl FenceDir {
 /// Our list, held still while the ledger is asked.
 #[derive(Debug)]
 pub struct Reset<'a> {
-    list: &'a List,
+    fence: &'a FenceDir,
     held: list::Held,
 }
 
 impl Reset<'_> {
-    /// The list is exactly these paths now, on disk.
+    /// The list is now, on disk: these paths, and those on it that somebody has locked. Another worker that has just published a path
+    /// has it locked, and its intent may have come too late for the ledger to name it here. What is kept for nothing (the other role
+    /// looked at that path at this moment) is taken off when the role next tidies its list.
     ///
     /// # Errors
-    /// [`FenceFault`]; the list is as before.
-    pub fn finish(self, paths: &[VaultPath]) -> Result<(), FenceFault> {
-        self.list.replace(&self.held, paths)
+    /// [`FenceFault`]; the list is as before. [`FenceFault::Damaged`] if it does not read back while any path is locked.
+    pub fn finish(mut self, paths: &[VaultPath]) -> Result<(), FenceFault> {
+        let mut wanted: BTreeSet<String> = paths.iter().map(|path| path.as_str().to_owned()).collect();
+        for path in self.listed()? {
+            if !wanted.contains(&path) && self.fence.locks.is_locked(&path)? {
+                wanted.insert(path);
+            }
+        }
+        self.fence
+            .own
+            .replace(&self.held, wanted.iter().map(String::as_str))
+    }
+
+    /// What stands on the list. One that does not read back (a power cut) names nothing, which is right only if nobody works.
+    fn listed(&mut self) -> Result<Vec<String>, FenceFault> {
+        let why = match self.fence.own.read_held(&mut self.held) {
+            Ok(listed) => return Ok(listed.map(list::Paths::into_paths).unwrap_or_default()),
+            Err(FenceFault::Malformed { why, .. }) => why,
+            Err(fault) => return Err(fault),
+        };
+        let path = self.fence.own.path().to_path_buf();
+        if self.fence.locks.is_any_locked()? {
+            return Err(FenceFault::Damaged { path, why });
+        }
+        tracing::warn!(path = %path.display(), why, "our list of unresolved paths is written anew from the ledger");
+        Ok(Vec::new())
     }
 }
 

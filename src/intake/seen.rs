@@ -29,7 +29,7 @@ impl FileId {
 
     /// Whether an entry that now is `now` is the one this names.
     pub(crate) fn names(&self, now: &FileId) -> bool {
-        self == now || (*self == now.in_any_state() && now.ctime_ns != 0)
+        self == now || *self == now.in_any_state()
     }
 }
 

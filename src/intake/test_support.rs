@@ -1,7 +1,7 @@
 //! A role's directories in a temporary place, for the tests of this room.
 
 use super::{Ask, Batch, Intake, IntakeError, Kind, Ownership, Room, Settings, Source};
-use crate::clock::{TestClock, WallMs};
+use crate::clock::{SharedClock, TestClock, WallMs};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,10 @@ impl Yard {
     }
 
     pub(super) fn open(&self) -> Result<Intake, IntakeError> {
+        self.open_with(Arc::clone(&self.clock) as _)
+    }
+
+    pub(super) fn open_with(&self, clock: SharedClock) -> Result<Intake, IntakeError> {
         Intake::open(Settings {
             state_dir: self.state.clone(),
             sources: vec![
@@ -73,7 +77,7 @@ impl Yard {
             ownership: Ownership::Ours,
             refused_uids: self.refused_uids.clone(),
             quarantine_bytes_max: 1 << 20,
-            clock: Arc::clone(&self.clock) as _,
+            clock,
         })
     }
 

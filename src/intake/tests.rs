@@ -2,9 +2,12 @@
 
 use super::test_support::{DAY_MS, EVERYTHING, Yard, commit, me, names, refusals, scan};
 use super::*;
+use crate::clock::{BootMs, Clock, WallMs};
 use crate::job::{Code, sha256};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -283,6 +286,48 @@ fn lines_count_one_by_one_and_what_can_never_fit_is_refused() {
         })
         .unwrap();
     assert_eq!(names(&batch), ["1-a.jsonl", "1-b.json"]);
+}
+
+/// Each look at it takes a second, so that a listing is done anew only when it is due.
+#[derive(Debug, Default)]
+struct SlowClock(AtomicI64);
+
+impl Clock for SlowClock {
+    fn wall(&self) -> WallMs {
+        WallMs(0)
+    }
+    fn boot(&self) -> BootMs {
+        BootMs(self.0.fetch_add(1000, Ordering::SeqCst))
+    }
+    fn boot_id(&self) -> String {
+        "test".to_owned()
+    }
+}
+
+#[test]
+fn where_a_listing_is_dear_all_is_read_from_few_and_what_was_given_back_comes_at_once() {
+    let yard = Yard::new();
+    let all = 2 * QUEUED_PER_UID_MAX + 10;
+    for at in 0..all {
+        yard.drop(&format!("{at}.json"), "{}");
+    }
+    let mut intake = yard.open_with(Arc::new(SlowClock::default())).unwrap();
+    let first = scan(&mut intake);
+    assert!(first.more);
+    intake.finish(&first.tickets()[1..]).unwrap();
+    let second = scan(&mut intake);
+    assert_eq!(names(&second)[0], names(&first)[0]);
+    commit(&mut intake, &second);
+    let (mut read, mut scans) = (first.files.len() - 1 + second.files.len(), 2);
+    let mut more = second.more;
+    while more {
+        let batch = scan(&mut intake);
+        read += batch.files.len();
+        scans += 1;
+        more = batch.more;
+        commit(&mut intake, &batch);
+    }
+    assert_eq!((read, yard.left().len()), (all, 0), "in {scans} scans");
 }
 
 #[test]

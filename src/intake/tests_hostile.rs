@@ -300,9 +300,41 @@ fn a20_a_file_on_which_the_process_died_three_times_is_set_aside() {
         .mode();
     assert_eq!(mode & 0o777, 0o600);
     commit(&mut intake, &batch);
+    assert_eq!(table(&yard), "", "nothing is remembered of it");
     // The same document under another inode is another file.
     yard.drop("a.json", "poison");
     assert_eq!(names(&scan(&mut intake)), ["a.json"]);
+}
+
+/// The table as it counts: up to its end mark.
+fn table(yard: &Yard) -> String {
+    let text = fs::read_to_string(yard.state.join("intake.attempts")).unwrap();
+    text.split_once("end\n").unwrap().0.to_owned()
+}
+
+#[test]
+fn a20_a_suspect_is_read_alone_whoever_comes_before_or_after() {
+    let yard = Yard::new();
+    yard.gate(2, "suspect.json", "{}");
+    die(&yard);
+    for uid in [1, 2, 3] {
+        yard.gate(uid, "new.json", "{}");
+    }
+    let mut intake = yard.intake();
+    let mut turns = Vec::new();
+    for _ in 0..3 {
+        let batch = scan(&mut intake);
+        turns.push(names(&batch));
+        commit(&mut intake, &batch);
+    }
+    assert_eq!(
+        turns,
+        [
+            vec!["1-new.json"],
+            vec!["2-suspect.json"],
+            vec!["3-new.json", "2-new.json"]
+        ]
+    );
 }
 
 #[test]

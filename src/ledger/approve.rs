@@ -277,6 +277,7 @@ impl Tx<'_> {
                 self.db
                     .prepare_cached(rows_jobs::SET_HOLD)?
                     .execute(params![seq, "approval", detail])?;
+                self.pass_on(job.vault_path.as_str())?;
             }
             Standing::Waits(detail) => self.deny(seq, detail)?,
             Standing::Denied(detail) => self.deny(seq, &detail)?,
@@ -284,18 +285,22 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn standing(&self, approval: &StoredApproval, job: &DeleteJob, rules: &DocumentRules) -> Standing {
+    /// Why an approval cannot be used by any job, or not now.
+    fn unusable(&self, approval: &StoredApproval) -> Option<Standing> {
+        let denied = |detail: &str| Some(Standing::Denied(detail.to_owned()));
         match approval.state.as_str() {
-            "RESERVED" | "EXECUTED" | "CONSUMED" => return Standing::Denied("approval_spent".to_owned()),
-            "WITHDRAWN" => return Standing::Denied("approval_withdrawn".to_owned()),
-            "VOID" => return Standing::Denied("approval_void".to_owned()),
-            _ => {}
+            "RESERVED" | "EXECUTED" | "CONSUMED" => denied("approval_spent"),
+            "WITHDRAWN" => denied("approval_withdrawn"),
+            "VOID" => denied("approval_void"),
+            _ if approval.epoch < self.epoch => denied("approval_void"),
+            _ if approval.expires_ms <= self.now.0 => Some(Standing::Waits("approval_expired")),
+            _ => None,
         }
-        if approval.epoch < self.epoch {
-            return Standing::Denied("approval_void".to_owned());
-        }
-        if approval.expires_ms <= self.now.0 {
-            return Standing::Waits("approval_expired");
+    }
+
+    fn standing(&self, approval: &StoredApproval, job: &DeleteJob, rules: &DocumentRules) -> Standing {
+        if let Some(unusable) = self.unusable(approval) {
+            return unusable;
         }
         match Payload::parse(&approval.payload, rules) {
             Err(_) | Ok(Payload::Withdrawal(_)) => return Standing::Denied("approval_mismatch".to_owned()),
@@ -322,33 +327,34 @@ impl Tx<'_> {
     }
 
     /// Before a claim. A DELETE: a complete, unexpired approval of this epoch is on file and the clock can be believed.
-    /// Otherwise the job is put back to wait.
-    pub(super) fn may_claim(&mut self, seq: i64) -> Result<bool, LedgerError> {
+    /// Otherwise the job is put back to wait, or denied.
+    pub(super) fn may_claim(&mut self, seq: i64) -> Result<May, LedgerError> {
         let Some(row) = self.job_by_seq(seq)? else {
-            return Ok(false);
+            return Ok(May::NotNow);
         };
         let Some(id) = &row.approval_id else {
-            return Ok(true);
+            return Ok(May::Claim);
         };
         if !control::clock_trusted(self.db, self.now)? {
-            return Ok(false);
+            return Ok(May::NotNow);
         }
-        let valid = self.approval(id)?.is_some_and(|approval| {
-            approval.state == "VERIFIED" && approval.expires_ms > self.now.0 && approval.epoch == self.epoch
-        });
-        if !valid {
-            let detail = self.approval(id)?.map_or("approval_missing", |approval| {
-                if approval.expires_ms <= self.now.0 {
-                    "approval_expired"
-                } else {
-                    "quorum_not_met"
+        let waits = match self.approval(id)? {
+            None => "approval_missing",
+            Some(approval) => match self.unusable(&approval) {
+                None if approval.state == "VERIFIED" => return Ok(May::Claim),
+                Some(Standing::Valid) | None => "quorum_not_met",
+                Some(Standing::Waits(detail)) => detail,
+                Some(Standing::Denied(detail)) => {
+                    self.deny(seq, &detail)?;
+                    return Ok(May::SetAside);
                 }
-            });
-            self.db
-                .prepare_cached(rows_jobs::SET_HOLD)?
-                .execute(params![seq, "approval", detail])?;
-        }
-        Ok(valid)
+            },
+        };
+        self.db
+            .prepare_cached(rows_jobs::SET_HOLD)?
+            .execute(params![seq, "approval", waits])?;
+        self.pass_on(&row.vault_path)?;
+        Ok(May::SetAside)
     }
 
     /// In the EXECUTING transaction: VERIFIED → RESERVED, or the detail word of why not.
@@ -432,6 +438,16 @@ impl Tx<'_> {
         }
         Ok(rows.len())
     }
+}
+
+/// Whether a candidate may be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum May {
+    Claim,
+    /// It stays a candidate.
+    NotNow,
+    /// It waits for an approval, or is denied; whoever waited behind it may be a candidate now.
+    SetAside,
 }
 
 enum Standing {

@@ -3,6 +3,7 @@
 //!
 //! Not here: running a job (executor/), time limits of a target (target/).
 
+use super::approve::May;
 use super::audit::{AuditKind, Entry};
 use super::control::Flow;
 use super::error::LedgerError;
@@ -34,7 +35,7 @@ pub struct Claimer {
 pub struct ClaimBatch {
     /// Under our lease.
     pub claimed: Vec<Claimed>,
-    /// Rows set aside: tampered or exhausted.
+    /// Rows set aside: tampered, exhausted, or a DELETE without a usable approval.
     pub set_aside: usize,
 }
 
@@ -57,8 +58,13 @@ impl Tx<'_> {
             rows.collect::<Result<_, _>>()?
         };
         for (seq, path) in candidates {
-            if !self.may_claim(seq)? {
-                continue;
+            match self.may_claim(seq)? {
+                May::Claim => {}
+                May::NotNow => continue,
+                May::SetAside => {
+                    batch.set_aside += 1;
+                    continue;
+                }
             }
             if !self.take_fence(seq, &path)? {
                 self.db

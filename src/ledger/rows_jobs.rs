@@ -44,8 +44,9 @@ pub(super) const FENCED: &str = "SELECT vault_path FROM fences ORDER BY vault_pa
 /// Primary key.
 pub(super) const PARK: &str =
     "UPDATE jobs SET hold = 'fence', updated_ms = ?2 WHERE seq = ?1 AND state = 'READY' AND hold IS NULL";
-/// `jobs_waiting_fence`.
-pub(super) const UNPARK: &str = "UPDATE jobs SET hold = NULL WHERE seq = (SELECT seq FROM jobs WHERE state = 'READY' AND hold = 'fence' AND vault_path = ?1 ORDER BY seq LIMIT 1)";
+/// `jobs_waiting_fence`, `fences` primary key: the oldest that waits, if nobody holds the path.
+pub(super) const UNPARK: &str = "UPDATE jobs SET hold = NULL WHERE seq = (SELECT seq FROM jobs WHERE state = 'READY' AND hold = 'fence' AND vault_path = ?1 ORDER BY seq LIMIT 1) \
+    AND NOT EXISTS (SELECT 1 FROM fences WHERE vault_path = ?1)";
 /// Primary key.
 pub(super) const CLAIM: &str = concat!(
     "UPDATE jobs SET state = 'CLAIMED', attempt = attempt + 1, lease_token = ?2, lease_worker = ?3, lease_boot_id = ?4, \
@@ -89,7 +90,7 @@ pub(super) const RETRY_REBASE: &str = "UPDATE jobs SET due_boot_id = ?1, due_boo
     WHERE state = 'READY' AND hold = 'retry' AND due_boot_id <> ?1";
 /// Primary key.
 pub(super) const RELEASE_HOLD: &str =
-    "UPDATE jobs SET hold = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
+    "UPDATE jobs SET hold = NULL, detail = NULL WHERE seq = ?1 AND state = 'READY' AND hold = ?2";
 /// Primary key.
 pub(super) const SET_HOLD: &str = "UPDATE jobs SET hold = ?2, detail = ?3 WHERE seq = ?1 AND state = 'READY'";
 /// `jobs_waiting_approval`.

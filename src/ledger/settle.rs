@@ -8,10 +8,13 @@ use super::control::Flow;
 use super::error::LedgerError;
 use super::jobs::{Claimed, JobRow, LeaseToken};
 use super::tx::Tx;
-use super::{clip, rows_approvals, rows_jobs as sql};
+use super::{clip, control, rows_approvals, rows_jobs as sql};
 use crate::job::state::next;
 use crate::job::{Code, JobKind, Sha256, State};
 use rusqlite::params;
+
+/// The key under which the ledger keeps the approval that was spent last.
+pub const LAST_SPENT: &str = "last_spent_approval";
 
 /// What becomes of the attempt counted at the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +173,12 @@ impl Tx<'_> {
         self.count("jobs", State::Claimed.as_str(), -1);
         self.count("jobs", State::Executing.as_str(), 1);
         if claimed.job.kind() == JobKind::Delete {
+            // The next start looks for it in spent.log: a log that was cut lacks its end.
+            control::set(
+                self.db,
+                LAST_SPENT,
+                row.approval_id.as_deref().unwrap_or_default(),
+            )?;
             let entry = Entry {
                 attempt: Some(row.attempt),
                 worker: row.lease_worker.as_deref(),
@@ -380,16 +389,18 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Releases the path, and lets the oldest job that waits for it compete again.
+    /// Releases the path if the job holds it, and lets the oldest job that waits for it compete again.
     pub(super) fn unfence(&mut self, row: &JobRow) -> Result<(), LedgerError> {
-        if self
-            .db
+        self.db
             .prepare_cached(sql::UNFENCE)?
-            .execute(params![row.vault_path, row.seq])?
-            == 1
-        {
-            self.db.prepare_cached(sql::UNPARK)?.execute([&row.vault_path])?;
-        }
+            .execute(params![row.vault_path, row.seq])?;
+        self.pass_on(&row.vault_path)
+    }
+
+    /// Lets the oldest job that waits for a free path compete again. Whenever a job that might have taken the path next does
+    /// not, the one behind it must hear of it: nobody else would tell.
+    pub(super) fn pass_on(&mut self, path: &str) -> Result<(), LedgerError> {
+        self.db.prepare_cached(sql::UNPARK)?.execute([path])?;
         Ok(())
     }
 

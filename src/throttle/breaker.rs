@@ -174,6 +174,12 @@ mod tests {
         breaker.succeeded();
         assert_eq!(breaker.ask(BootMs(1000)), Answer::Go);
         assert_eq!(breaker.since(), None);
+        breaker.failed(BootMs(2000));
+        assert_eq!(
+            breaker.wait(BootMs(2000)),
+            Some(SECOND),
+            "a success forgets the failures before it"
+        );
     }
 
     #[test]

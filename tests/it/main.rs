@@ -11,6 +11,7 @@
 )]
 
 mod adversary;
+mod breaker;
 mod deletes;
 mod durable;
 mod guards;

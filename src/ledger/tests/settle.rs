@@ -164,7 +164,11 @@ fn a_new_epoch_pauses_and_voids_what_was_approved_before_it() {
         .write(|tx| tx.switch(crate::ledger::control::Switch::Pause, false, 0, "go on"))
         .unwrap();
     assert!(bench.claim(Uuid4::random(), 10).is_empty(), "m_r");
-    assert_eq!(bench.row(id).state, "READY");
+    let row = bench.row(id);
+    assert_eq!(
+        (row.state.as_str(), row.detail.as_deref()),
+        ("REJECTED", Some("approval_void"))
+    );
     let void: i64 = bench
         .ledger
         .read(|db| db.query_row("SELECT count(*) FROM outbox WHERE void = 1", [], |r| r.get(0)))

@@ -90,7 +90,8 @@ impl Site {
                 .into_iter()
                 .filter(|other| *other != role)
                 .collect();
-            lockgate::fence::FenceDir::open(&site.dir().join("fence"), role, others).unwrap();
+            let fence = lockgate::fence::FenceDir::open(&site.dir().join("fence"), role, others).unwrap();
+            fence.begin_reset().unwrap().finish(&[]).unwrap();
         }
         site
     }

@@ -56,6 +56,11 @@ impl Daemon {
         get(&self.admin, path).unwrap_or_else(|| panic!("no answer to {path}"))
     }
 
+    /// `None` while nobody answers.
+    pub fn try_get(&self, path: &str) -> Option<(u16, Value)> {
+        get(&self.admin, path)
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         ask(&self.admin, "POST", path, Some(body)).unwrap_or_else(|| panic!("no answer to {path}"))
     }
