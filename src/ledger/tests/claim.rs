@@ -497,3 +497,21 @@ fn t35_the_highest_wall_time_is_written_down_when_it_is_over_half_a_minute_newer
     note();
     assert_eq!(high(), NOW + 30_001);
 }
+
+#[test]
+fn a_requeued_save_may_run_and_a_denied_delete_waits_for_nothing() {
+    let bench = Bench::new(Role::Save);
+    let id = bench.admit(&save("a.md"));
+    let job = bench.claim_one(Uuid4::random());
+    bench.execute(&job);
+    bench.settle(&job, State::Executing, Settlement::unknown("unreadable"));
+    bench.clock.advance(86_400_000);
+    requeue(&bench, id).unwrap();
+    assert_eq!(bench.claim_one(Uuid4::random()).seq, job.seq);
+    let bench = Bench::new(Role::Delete);
+    let id = bench.admit(&delete("a.md"));
+    bench.clock.advance(86_400_000);
+    bench.ledger.write(|tx| tx.deny_overdue(86_400_000, 10)).unwrap();
+    let row = bench.row(id);
+    assert_eq!((row.state.as_str(), row.hold), ("REJECTED", None));
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::Code;
+use crate::ledger::settle::Attempt;
 
 fn kinds(bench: &Bench, id: JobId) -> Vec<String> {
     bench
@@ -173,4 +174,21 @@ fn a_new_epoch_pauses_and_voids_what_was_approved_before_it() {
         .read(|db| db.query_row("SELECT count(*) FROM outbox WHERE void = 1", [], |r| r.get(0)))
         .unwrap();
     assert_eq!(void, 2);
+}
+
+#[test]
+fn only_a_claim_given_back_before_the_send_leaves_no_row_in_the_audit() {
+    let bench = Bench::new(Role::Save);
+    let id = bench.admit(&save("a.md"));
+    let back = |attempt| Settlement::ready(attempt, 0, None);
+    let job = bench.claim_one(Uuid4::random());
+    bench.settle(&job, State::Claimed, back(Attempt::GivenBack));
+    assert_eq!(kinds(&bench, id), ["REQUESTED"]);
+    let job = bench.claim_one(Uuid4::random());
+    bench.settle(&job, State::Claimed, back(Attempt::Counted));
+    assert_eq!(kinds(&bench, id), ["REQUESTED", "SETTLED"]);
+    let job = bench.claim_one(Uuid4::random());
+    bench.execute(&job);
+    bench.settle(&job, State::Executing, back(Attempt::GivenBack));
+    assert_eq!(kinds(&bench, id), ["REQUESTED", "SETTLED", "SENT", "SETTLED"]);
 }
