@@ -232,3 +232,45 @@ fn a_spent_log_that_was_cut_stops_the_role() {
     std::fs::write(&log, whole).unwrap();
     drop(Daemon::start(&site, Role::Delete));
 }
+
+#[test]
+fn a_database_that_is_taken_away_from_a_running_role_stops_it_before_anything_is_sent() {
+    for name in ["inbox.db", "inbox.db-wal"] {
+        let site = Site::new();
+        let commit = site.commit(&[("a.md", Some("one")), ("b.md", Some("two"))]);
+        let mut save = Daemon::start(&site, Role::Save);
+        let job = site.save_job("a.md", &commit, "one");
+        site.drop_json(Role::Save, &job);
+        save.wait_state(&job, &["SUCCEEDED"]);
+        std::fs::remove_file(site.dir().join("state/save").join(name)).unwrap();
+        site.drop_json(Role::Save, &site.save_job("b.md", &commit, "two"));
+        assert_eq!(save.wait_end().code(), Some(78), "{name}");
+        assert_eq!(site.in_vault("b.md"), None, "{name}");
+        let left = std::fs::read_dir(site.spool(Role::Save).join("drop"))
+            .unwrap()
+            .count();
+        assert_eq!(left, 1, "{name}: the file stays for the next start");
+    }
+}
+
+#[test]
+fn a_role_that_cannot_send_for_its_own_files_says_so_in_its_health() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    let mut rig = site.role(Role::Save);
+    let list = site.dir().join("fence/unresolved.delete");
+    let kept = std::fs::read(&list).unwrap();
+    std::fs::remove_file(&list).unwrap();
+    let job = site.save_job("a.md", &commit, "one");
+    site.drop_json(Role::Save, &job);
+    rig.settle();
+    rig.assert_outcome(&job, "READY", "", "fence_unreadable");
+    let conditions = rig.gear.conditions.list();
+    assert_eq!(conditions.len(), 1, "{conditions:?}");
+    assert_eq!(conditions[0].reason, "disk");
+    assert!(conditions[0].text.contains("unresolved.delete"), "{conditions:?}");
+    std::fs::write(&list, kept).unwrap();
+    rig.wait(6_000, 1_000);
+    rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
+    assert!(rig.gear.conditions.list().is_empty());
+}
