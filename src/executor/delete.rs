@@ -207,9 +207,10 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     gear.changes.bump();
     note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
+    let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
         finished.push((
             job.claimed,

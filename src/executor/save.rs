@@ -299,9 +299,10 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();
+    let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
         let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("lease_too_short"));
         settled.push((job.claimed, State::Executing, settlement, job.guard));

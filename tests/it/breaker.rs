@@ -2,14 +2,13 @@
 
 use crate::support::process::{Daemon, PATIENCE, spawn};
 use crate::support::{Site, uuid};
-use lockgate::clock::WallMs;
+use lockgate::clock::{Clock, SystemClock, WallMs};
 use lockgate::job::Role;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn now() -> WallMs {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    WallMs(since.unwrap().as_millis() as i64)
+    SystemClock::new("test".to_owned()).wall()
 }
 
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -273,4 +272,48 @@ fn a_role_that_cannot_send_for_its_own_files_says_so_in_its_health() {
     rig.wait(6_000, 1_000);
     rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
     assert!(rig.gear.conditions.list().is_empty());
+}
+
+#[test]
+fn a_fence_lock_that_was_replaced_keeps_nobody_out_and_stops_sending() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    let mut rig = site.role(Role::Save);
+    let lock = site.dir().join("fence/lock");
+    std::fs::rename(&lock, site.dir().join("fence/lock.old")).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let job = site.save_job("a.md", &commit, "one");
+    site.drop_json(Role::Save, &job);
+    rig.settle();
+    rig.assert_outcome(&job, "READY", "", "fence_unreadable");
+    assert!(rig.gear.conditions.list()[0].text.contains("start every role again"));
+    drop(rig);
+    let mut rig = site.role(Role::Save);
+    rig.clock.advance(6_000);
+    rig.settle();
+    rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
+}
+
+#[test]
+fn a_worker_whose_lock_file_was_removed_sends_nothing_more() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    site.put_in_vault("a.md", "one");
+    let job = site.delete_job("a.md", &commit, "one");
+    let mut delete = Daemon::armed(&site, Role::Delete, "delete.executing=pause");
+    site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, now())));
+    site.drop_json(Role::Delete, &job);
+    delete.wait_paused();
+    for entry in std::fs::read_dir(site.dir().join("state/delete")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with("worker-") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    delete.go_on();
+    assert_eq!(delete.wait_end().code(), Some(1));
+    assert!(site.in_vault("a.md").is_some(), "nothing was sent");
+    let delete = Daemon::start(&site, Role::Delete);
+    let ended = delete.wait_state(&job, &["REJECTED"]);
+    assert_eq!(ended["detail"], json!("approval_spent"), "{ended}");
 }
