@@ -54,7 +54,43 @@ pub fn judge_target(seen: &Seen, object: Sha256) -> Result<(), Denied> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::document::Job;
     use crate::job::sha256;
+    use crate::job::test_support::{delete, read};
+
+    #[test]
+    fn m_d_m_l_the_object_at_the_commit_is_the_approved_one_by_id_and_by_provenance() {
+        let Ok(Job::Delete(job)) = read(&delete()) else {
+            panic!("a DELETE")
+        };
+        let object = || SourceObject {
+            commit: job.expected_commit.clone(),
+            repository_path: "notes/a.md".to_owned(),
+            object_id: "notes/a.md".to_owned(),
+            bytes: Vec::new(),
+            content_sha256: sha256(b"approved"),
+            provenance: job.expected_provenance_hash,
+        };
+        assert_eq!(judge_object(&job, &object()), Ok(()));
+        let object_id = "notes/b.md".to_owned();
+        let id = judge_object(
+            &job,
+            &SourceObject {
+                object_id,
+                ..object()
+            },
+        );
+        assert_eq!(id.unwrap_err().code, Code::ObjectIdMismatch);
+        let provenance = sha256(b"other");
+        let changed = judge_object(
+            &job,
+            &SourceObject {
+                provenance,
+                ..object()
+            },
+        );
+        assert_eq!(changed.unwrap_err().code, Code::ProvenanceMismatch);
+    }
 
     #[test]
     fn only_the_approved_bytes_may_be_deleted() {

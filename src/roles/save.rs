@@ -146,13 +146,49 @@ fn bytes_of(seen: &Seen) -> Option<Option<Sha256>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::document::Job;
     use crate::job::sha256;
+    use crate::job::test_support::{read, save};
 
     fn bytes(text: &str) -> Seen {
         Seen::Bytes {
             sha256: sha256(text.as_bytes()),
             len: text.len() as u64,
         }
+    }
+
+    #[test]
+    fn t37_m_l_the_object_is_the_jobs_by_id_by_bytes_and_by_provenance() {
+        let Ok(Job::Save(job)) = read(&save()) else {
+            panic!("a SAVE")
+        };
+        let object = || SourceObject {
+            commit: job.source_commit.clone(),
+            repository_path: "notes/a.md".to_owned(),
+            object_id: "notes/a.md".to_owned(),
+            bytes: Vec::new(),
+            content_sha256: job.expected_state,
+            provenance: job.provenance_hash,
+        };
+        assert_eq!(judge_object(&job, &object()), Ok(()));
+        let code = |changed: SourceObject| judge_object(&job, &changed).unwrap_err().code;
+        let object_id = "notes/b.md".to_owned();
+        let other = sha256(b"other");
+        let id = code(SourceObject {
+            object_id,
+            ..object()
+        });
+        assert_eq!(id, Code::ObjectIdMismatch);
+        let state = code(SourceObject {
+            content_sha256: other,
+            ..object()
+        });
+        assert_eq!(state, Code::ExpectedStateMismatch);
+        let provenance = code(SourceObject {
+            provenance: other,
+            ..object()
+        });
+        assert_eq!(provenance, Code::ProvenanceMismatch);
     }
 
     #[test]

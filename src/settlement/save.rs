@@ -2,7 +2,7 @@
 //!
 //! Not here: DELETE, which is never repeated (delete.rs).
 
-use crate::job::{Code, Sha256, State};
+use crate::job::{Code, Sha256};
 use crate::ledger::settle::{Attempt, Settlement};
 use crate::target::{Answer, Seen};
 use crate::throttle::{SAVE_ATTEMPTS_MAX, save_retry_delay};
@@ -120,15 +120,10 @@ fn unchanged(why: &Why, attempt: i64) -> Settlement {
     Settlement::ready(Attempt::Counted, delay, Some(detail)).keeping_fence()
 }
 
-/// Whether a settlement of a SAVE is final.
-pub fn is_final(settlement: &Settlement) -> bool {
-    settlement.to != State::Ready
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::sha256;
+    use crate::job::{State, sha256};
 
     fn seen(bytes: &[u8]) -> Seen {
         Seen::Bytes {
@@ -164,6 +159,9 @@ mod tests {
             Some(Code::AttemptsExhausted)
         );
         assert!(judge_probe(&Why::Unclear, None, None, sha256(b"new"), 1).is_none());
+        // A path that was free and still is.
+        let free = judge_probe(&Why::Unclear, Some(&Seen::Absent), None, sha256(b"new"), 1);
+        assert_eq!(free.unwrap().to, State::Ready);
     }
 
     #[test]

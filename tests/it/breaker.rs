@@ -286,7 +286,11 @@ fn a_fence_lock_that_was_replaced_keeps_nobody_out_and_stops_sending() {
     site.drop_json(Role::Save, &job);
     rig.settle();
     rig.assert_outcome(&job, "READY", "", "fence_unreadable");
-    assert!(rig.gear.conditions.list()[0].text.contains("start every role again"));
+    assert!(
+        rig.gear.conditions.list()[0]
+            .text
+            .contains("start every role again")
+    );
     drop(rig);
     let mut rig = site.role(Role::Save);
     rig.clock.advance(6_000);

@@ -243,18 +243,13 @@ fn m_t_a_withdrawal_between_the_gate_and_the_send_is_the_last_word() {
     let job = scene.drop_delete();
     let (ledger, settings) = (scene.rig.gear.ledger.clone(), scene.rig.gear.admit_settings());
     let approval = scene.site.payload(&job, WallMs(NOW)).approval_id;
+    let withdrawal = lockgate::approval::WithdrawalPayload::new(approval, WallMs(NOW)).unwrap();
     scene.at_gate(move || {
         let digest = lockgate::job::sha256(b"a withdrawal");
+        let (withdrawal, settings) = (withdrawal.clone(), settings);
         ledger
             .write(move |tx| {
-                tx.receive_withdrawal(
-                    0,
-                    digest,
-                    &lockgate::approval::WithdrawalPayload::new(approval, WallMs(NOW)).unwrap(),
-                    "ada@example.org",
-                    &rules(),
-                    &settings,
-                )
+                tx.receive_withdrawal(0, digest, &withdrawal, "ada@example.org", &rules(), &settings)
             })
             .unwrap();
     });

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::{Code, Nonce};
+use crate::ledger::control::Switch;
 
 fn delete_job(bench: &Bench, document: &Value) -> DeleteJob {
     match bench.job(document) {
@@ -253,4 +254,156 @@ fn no_statement_takes_a_spent_approval_back() {
     bench.settle(&job, State::Executing, Settlement::fail(Code::TargetError, None));
     assert!(bench.sql("UPDATE approvals SET state = 'VERIFIED'").is_err());
     assert!(bench.sql("DELETE FROM nonces").is_err());
+}
+
+/// What the EXECUTING transaction says.
+fn refusal_to_execute(bench: &Bench, job: &Claimed) -> String {
+    let (job, intent) = (
+        job.clone(),
+        Intent {
+            before: None,
+            new: None,
+        },
+    );
+    let refused = bench.ledger.write(move |tx| tx.executing(&job, &intent));
+    refused.unwrap_err().to_string()
+}
+
+/// A restore, after which an operator looked.
+fn restored(bench: &Bench) {
+    let restored = bench.ledger.write(|tx| {
+        tx.begin_epoch(1, "test")?;
+        tx.switch(Switch::Pause, false, 0, "looked")
+    });
+    restored.unwrap();
+}
+
+#[test]
+fn m_t_a_withdrawal_on_file_denies_whatever_the_approvals_state_says() {
+    let bench = Bench::new(Role::Delete);
+    let (document, late) = (delete("a.md"), delete("b.md"));
+    let withdraw = |document: &Value| {
+        let id = delete_job(&bench, document).approval_id;
+        let withdrawal = crate::approval::WithdrawalPayload::new(id, WallMs(NOW)).unwrap();
+        let digest = sha256(id.to_string().as_bytes());
+        let written = bench
+            .ledger
+            .write(move |tx| tx.receive_withdrawal(UID, digest, &withdrawal, "ada", &rules(), &settings()));
+        written.unwrap();
+    };
+    bench.admit(&document);
+    bench.approve(&document);
+    let job = bench.claim_one(Uuid4::random());
+    withdraw(&document);
+    bench.tamper("UPDATE approvals SET state = 'VERIFIED'");
+    assert!(refusal_to_execute(&bench, &job).contains("approval_withdrawn"));
+    // A job whose approval was taken back before it ever came.
+    withdraw(&late);
+    let id = bench.admit(&late);
+    assert_eq!(bench.state(id).2.as_deref(), Some("approval_withdrawn"));
+}
+
+#[test]
+fn t36_m_r_an_approval_from_before_a_restore_is_void_whatever_its_state_says() {
+    let bench = Bench::new(Role::Delete);
+    let (claimed, waiting, late) = (delete("a.md"), delete("b.md"), delete("c.md"));
+    bench.admit(&claimed);
+    for document in [&claimed, &waiting, &late] {
+        bench.approve(document);
+    }
+    let job = bench.claim_one(Uuid4::random());
+    bench.admit(&waiting);
+    restored(&bench);
+    bench.tamper("UPDATE approvals SET state = 'VERIFIED'");
+    assert!(refusal_to_execute(&bench, &job).contains("approval_void"));
+    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    let id = bench.admit(&late);
+    assert_eq!(bench.state(id).2.as_deref(), Some("approval_void"));
+    // One that is brought after it counts.
+    let fresh = delete("d.md");
+    bench.admit(&fresh);
+    bench.approve(&fresh);
+    assert_eq!(bench.claim(Uuid4::random(), 10).len(), 1);
+}
+
+#[test]
+fn t31_without_time_to_wait_a_missing_approval_denies_at_once() {
+    for wait_ms in [0, 1] {
+        let bench = Bench::new(Role::Delete);
+        let document = delete("a.md");
+        let job = bench.job(&document);
+        let at_once = AdmitSettings {
+            approval_wait_ms: wait_ms,
+            ..settings()
+        };
+        let written = bench
+            .ledger
+            .write(move |tx| tx.admit(&job, UID, Route::Drop, &rules(), &at_once));
+        written.unwrap();
+        let expected = if wait_ms == 0 { "REJECTED" } else { "READY" };
+        assert_eq!(bench.state(bench.id(&document)).0, expected);
+    }
+}
+
+#[test]
+fn t35_m_b_a_job_that_meets_an_expired_approval_waits_at_once() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.approve(&document);
+    bench.clock.advance(3_600_000);
+    let row = bench.row(bench.admit(&document));
+    let waits = (row.state.as_str(), row.hold.as_deref(), row.detail.as_deref());
+    assert_eq!(waits, ("READY", Some("approval"), Some("approval_expired")));
+}
+
+#[test]
+fn approvals_are_counted_once_and_keep_their_signatures() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    let payload = draft(&delete_job(&bench, &document));
+    let counted = |state: &str| {
+        let counts = bench.ledger.overview().unwrap().counts;
+        counts["approvals"].get(state).copied().unwrap_or(0)
+    };
+    bench.file(&payload, true);
+    bench.file(&payload, true);
+    assert_eq!((counted("RECEIVED"), counted("VERIFIED")), (1, 1));
+    let (_, signatures) = bench
+        .ledger
+        .approval(&payload.approval_id.to_string())
+        .unwrap()
+        .unwrap();
+    assert_eq!(signatures.len(), 1, "of one key, however often it comes");
+    let withdrawal = crate::approval::WithdrawalPayload::new(payload.approval_id, WallMs(NOW)).unwrap();
+    for _ in 0..2 {
+        let withdrawal = withdrawal.clone();
+        let written = bench
+            .ledger
+            .write(move |tx| tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings()));
+        written.unwrap();
+    }
+    assert_eq!(counted("WITHDRAWN"), 1);
+    // The judge of the quorum is shown what is stored.
+    let other = draft(&delete_job(&bench, &delete("b.md")));
+    let received = Received {
+        uid: UID,
+        digest: hash(4),
+        payload_bytes: other.to_canonical(),
+        payload: other,
+        signatures: vec![StoredSignature {
+            key_id: "SHA256:y".into(),
+            scheme: "ed25519".into(),
+            signature: "s".into(),
+        }],
+    };
+    let shown = bench.ledger.write(move |tx| {
+        let shown = std::cell::Cell::new(0);
+        let judge = |_: &[u8], stored: &[StoredSignature]| {
+            shown.set(stored.len());
+            false
+        };
+        tx.receive_approval(&received, &judge, &rules(), &settings())?;
+        Ok(shown.get())
+    });
+    assert_eq!(shown.unwrap(), 1);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::Code;
+use crate::ledger::control::Switch;
 use crate::ledger::settle::Attempt;
 use std::collections::BTreeSet;
 
@@ -352,4 +353,147 @@ fn a_resolve_waits_for_the_target_and_for_the_holder() {
         .unwrap()
         .0;
     assert_eq!(approval.state, "CONSUMED");
+}
+
+#[test]
+fn a_lease_ends_when_it_was_said_and_a_renewal_says_anew() {
+    let bench = Bench::new(Role::Save);
+    let id = bench.admit(&save("a.md"));
+    bench.clock.advance(5_000);
+    let job = bench.claim_one(Uuid4::random());
+    let now = bench.ledger.clock().boot().0;
+    assert_eq!(
+        (job.until.0, bench.row(id).lease_until_ms),
+        (now + 60_000, Some(now + 60_000))
+    );
+    bench.clock.advance(1_000);
+    let held = vec![(job.seq, job.token)];
+    let (until, lost) = bench.ledger.write(move |tx| tx.renew(&held, 60_000)).unwrap();
+    assert_eq!((until.0, lost), (now + 61_000, Vec::new()));
+    assert_eq!(bench.row(id).lease_until_ms, Some(now + 61_000));
+}
+
+#[test]
+fn a_save_is_claimed_eight_times_and_no_more_and_a_delete_is_not_counted_out() {
+    let bench = Bench::new(Role::Save);
+    let id = bench.admit(&save("a.md"));
+    for attempt in 1..=8 {
+        let job = bench.claim_one(Uuid4::random());
+        assert_eq!(job.attempt, attempt);
+        bench.settle(&job, State::Claimed, Settlement::ready(Attempt::Counted, 0, None));
+    }
+    let claimer = claimer(Uuid4::random());
+    let batch = bench.ledger.write(move |tx| tx.claim(&claimer, 10)).unwrap();
+    assert_eq!((batch.claimed.len(), batch.set_aside), (0, 1));
+    assert_eq!(bench.state(id).1.as_deref(), Some("attempts_exhausted"));
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.admit(&document);
+    bench.approve(&document);
+    for _ in 1..=9 {
+        let job = bench.claim_one(Uuid4::random());
+        bench.settle(&job, State::Claimed, Settlement::ready(Attempt::Counted, 0, None));
+    }
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other writer must get its chance to be too early"
+)]
+fn m_g_nobody_writes_between_a_transactions_reading_and_its_writing() {
+    let bench = Bench::new(Role::Save);
+    let (first, second) = (bench.reopen(), bench.reopen());
+    let other = first.write(move |tx| {
+        tx.flow()?;
+        let other = std::thread::spawn(move || {
+            second
+                .write(|tx| tx.switch(Switch::Pause, true, 0, "second"))
+                .is_ok()
+        });
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        tx.switch(Switch::Freeze, true, 0, "first")?;
+        Ok(other)
+    });
+    assert!(other.unwrap().join().unwrap(), "it waited");
+    let kept = bench.ledger.read(|db| {
+        let mut notes = db.prepare("SELECT note FROM audit ORDER BY seq")?;
+        let notes = notes.query_map([], |row| row.get::<_, String>(0))?;
+        notes.collect::<rusqlite::Result<Vec<_>>>()
+    });
+    assert_eq!(kept.unwrap(), ["freeze: first", "pause: second"]);
+}
+
+#[test]
+fn what_waited_too_long_is_rejected_and_nothing_else() {
+    let bench = Bench::new(Role::Save);
+    let old = bench.admit(&save("a.md"));
+    bench.clock.advance(1_000);
+    let young = bench.admit(&save("b.md"));
+    let expired = bench.ledger.write(|tx| tx.expire_old(1_000, 10));
+    assert_eq!(expired.unwrap(), 1);
+    assert_eq!(bench.state(old).0, "REJECTED");
+    assert_eq!(bench.state(old).1.as_deref(), Some("expired"));
+    assert_eq!(bench.state(young).0, "READY");
+}
+
+#[test]
+fn what_a_dead_worker_held_is_counted_and_a_save_is_leased_anew() {
+    let bench = Bench::new(Role::Save);
+    let dead = Uuid4::random();
+    for path in ["a.md", "b.md", "c.md"] {
+        bench.admit(&save(path));
+    }
+    let held = bench.claim(dead, 3);
+    bench.execute(&held[0]);
+    bench.clock.advance(1_000);
+    let taken = take_over(&bench, dead);
+    assert_eq!((taken.rows, taken.probe.len(), taken.settled), (3, 1, 2));
+    let until = bench.ledger.clock().boot().0 + 60_000;
+    let row = bench.ledger.job(*held[0].job.job_id()).unwrap().unwrap();
+    assert_eq!((taken.probe[0].until.0, row.lease_until_ms), (until, Some(until)));
+    assert_ne!(taken.probe[0].token, held[0].token);
+}
+
+#[test]
+fn m_u_what_stopped_a_send_is_said_in_its_word() {
+    for (switch, word) in [(Switch::Pause, "paused"), (Switch::Freeze, "frozen")] {
+        let bench = Bench::new(Role::Save);
+        bench.admit(&save("a.md"));
+        let job = bench.claim_one(Uuid4::random());
+        let stopped = bench.ledger.write(move |tx| {
+            tx.switch(switch, true, 0, "test")?;
+            let intent = Intent {
+                before: None,
+                new: None,
+            };
+            Ok(tx.executing(&job, &intent).unwrap_err().to_string())
+        });
+        let stopped = stopped.unwrap();
+        assert!(stopped.contains(word), "{stopped}");
+    }
+}
+
+#[test]
+fn m_r_an_epoch_is_kept() {
+    let bench = Bench::new(Role::Save);
+    let epoch = || bench.ledger.read(crate::ledger::control::epoch).unwrap();
+    assert_eq!(epoch(), 0);
+    bench.ledger.write(|tx| tx.begin_epoch(3, "test")).unwrap();
+    assert_eq!(epoch(), 3);
+}
+
+#[test]
+fn t35_the_highest_wall_time_is_written_down_when_it_is_over_half_a_minute_newer() {
+    let bench = Bench::new(Role::Save);
+    let note = || bench.ledger.write(|tx| Ok(tx.note_clock()?)).unwrap();
+    let high = || bench.ledger.read(crate::ledger::control::clock_high).unwrap().0;
+    note();
+    assert_eq!(high(), NOW);
+    bench.clock.advance(30_000);
+    note();
+    assert_eq!(high(), NOW);
+    bench.clock.advance(1);
+    note();
+    assert_eq!(high(), NOW + 30_001);
 }
