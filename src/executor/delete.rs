@@ -205,17 +205,17 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     finished.extend(denied);
     drop(failpoint::reach("delete.executing"));
     gear.changes.bump();
-    note_epoch(gear);
+    let is_noted = note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
     let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| is_visible && gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
         finished.push((
             job.claimed,
             State::Executing,
-            not_sent("the lease was about to end before the send"),
+            not_sent("the last look before the send (lease, worker lock, epoch file) said no"),
             job.guard,
         ));
     }

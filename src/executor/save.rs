@@ -296,15 +296,15 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     let (sending, mut settled) = commit_intent(gear, prepared);
     drop(failpoint::reach("save.executing"));
     gear.changes.bump();
-    note_epoch(gear);
+    let is_noted = note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();
     let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| is_visible && gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
-        let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("lease_too_short"));
+        let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("not_sent"));
         settled.push((job.claimed, State::Executing, settlement, job.guard));
     }
     let answers = {
@@ -417,15 +417,18 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
 }
 
 /// The head that an older copy of the database would not have, on disk before anything is sent.
-pub(super) fn note_epoch(gear: &Gear) {
+/// `false`: it is not, and nothing may be sent.
+pub(super) fn note_epoch(gear: &Gear) -> bool {
     let noted = gear.epochs.note(&gear.ledger);
     if let Err(why) = &noted {
         tracing::error!(
             why,
-            "the epoch file was not written; an older copy of the database might not be noticed"
+            "the epoch file was not written; nothing is sent before it can be"
         );
     }
+    let is_noted = noted.is_ok();
     gear.conditions.own_files("epoch", noted.err());
+    is_noted
 }
 
 /// What an answer means for the jobs that come after.
