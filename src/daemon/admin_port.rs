@@ -91,7 +91,8 @@ impl Admin {
                 (json!(format!("sha256:{sha256}")), word)
             }
         };
-        let evidence = if row.sent_ms.is_none() && evidence != "applied" {
+        // Whatever is there now, nothing of this job was sent.
+        let evidence = if row.sent_ms.is_none() {
             "not_sent"
         } else {
             evidence

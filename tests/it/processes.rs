@@ -164,6 +164,12 @@ fn t23_a_delete_that_was_not_started_is_requeued_by_a_person_and_then_done() {
     daemon.wait_end();
     let daemon = Daemon::start(&site, Role::Delete);
     daemon.wait_state(&job, &["OUTCOME_UNKNOWN"]);
+    // Not even an absent file is evidence for something that was not sent.
+    std::fs::rename(site.dir().join("vault/a.md"), site.dir().join("aside")).unwrap();
+    let probe = format!("/v1/jobs/{}/probe", job["job_id"].as_str().unwrap());
+    let (_, seen) = daemon.post(&probe, &json!({ "reason": "look" }));
+    assert_eq!(seen["evidence"], "not_sent", "{seen}");
+    std::fs::rename(site.dir().join("aside"), site.dir().join("vault/a.md")).unwrap();
     let path = format!("/v1/jobs/{}/requeue", job["job_id"].as_str().unwrap());
     let (status, answer) = daemon.post(&path, &json!({ "reason": "looked: nothing was sent" }));
     assert_eq!(status, 200, "{answer}");
