@@ -124,10 +124,14 @@ CREATE TABLE submissions (
   pointer   TEXT CHECK (length(pointer) <= 256),
   message   TEXT CHECK (length(message) <= 512),
   subject   TEXT CHECK (length(subject) <= 64),
+  -- the document's own job_id, where another job answers it
+  asked     TEXT CHECK (length(asked) = 36),
   times     INTEGER NOT NULL DEFAULT 1,
   at_ms     INTEGER NOT NULL,
   UNIQUE (uid, digest)
 ) STRICT;
+
+CREATE INDEX submissions_by_asked ON submissions (asked, uid) WHERE asked IS NOT NULL;
 
 CREATE TABLE audit (
   seq         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -195,6 +195,8 @@ CREATE TABLE submissions (
   pointer   TEXT CHECK (length(pointer) <= 256),
   message   TEXT CHECK (length(message) <= 512),
   subject   TEXT CHECK (length(subject) <= 64),
+  -- the document's own job_id, where another job answers it
+  asked     TEXT CHECK (length(asked) = 36),
   times     INTEGER NOT NULL DEFAULT 1,
   at_ms     INTEGER NOT NULL,
   UNIQUE (uid, digest)
@@ -230,3 +232,5 @@ CREATE INDEX jobs_waiting_approval ON jobs (admitted_ms) WHERE state = 'READY' A
 CREATE INDEX jobs_waiting_fence ON jobs (vault_path, seq) WHERE state = 'READY' AND hold = 'fence';
 
 CREATE INDEX jobs_waiting_retry ON jobs (due_boot_id, due_boot_ms) WHERE state = 'READY' AND hold = 'retry';
+
+CREATE INDEX submissions_by_asked ON submissions (asked, uid) WHERE asked IS NOT NULL;

@@ -59,7 +59,7 @@ pub struct WorkerLock {
     id: Uuid4,
     path: PathBuf,
     // Held for its lock. Close-on-exec: no child keeps it.
-    _file: File,
+    file: File,
 }
 
 impl WorkerLock {
@@ -81,11 +81,7 @@ impl WorkerLock {
             // A sweep may look at the file before we have it, or have removed it: then another name is tried.
             match try_lock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(true) if is_still_named(&file, &path) => {
-                    return Ok(WorkerLock {
-                        id,
-                        path,
-                        _file: file,
-                    });
+                    return Ok(WorkerLock { id, path, file });
                 }
                 Ok(_) => drop(std::fs::remove_file(&path)),
                 Err(error) => {
@@ -102,6 +98,11 @@ impl WorkerLock {
     /// The name of this process in leases and audit rows.
     pub fn id(&self) -> Uuid4 {
         self.id
+    }
+
+    /// Whether others can still see that this process lives. Who lost its name counts as dead, and must not send.
+    pub fn is_visible(&self) -> bool {
+        is_still_named(&self.file, &self.path)
     }
 }
 

@@ -38,7 +38,8 @@ pub fn run(ctx: &Ctx, args: &ConfigVerb) -> Ended {
             return Err(Exit::Configuration);
         }
     };
-    let missing = if *online { look(&config) } else { Vec::new() };
+    let mut missing = if *online { look(&config) } else { Vec::new() };
+    missing.extend(approvers(&config));
     if ctx.ui.format == Format::Json {
         let files: Vec<String> = config
             .files
@@ -75,6 +76,16 @@ fn listing(problems: &[config::Problem]) -> serde_json::Value {
         })
         .collect();
     serde_json::json!({"ok": false, "problems": all})
+}
+
+/// A file that is there and that this user may read must be one by which an approval could verify.
+fn approvers(config: &Config) -> Option<String> {
+    let text = std::fs::read_to_string(&config.layout.approvers).ok()?;
+    let error = crate::approval::Approvers::parse(&text).err()?;
+    let shown = config.layout.approvers.display();
+    Some(format!(
+        "{shown}: {error}; no approval verifies until it is put right"
+    ))
 }
 
 /// What is named and not there.

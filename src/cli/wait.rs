@@ -92,6 +92,8 @@ pub(super) fn exit_of_state(receipt: &Value) -> Exit {
 fn follow(ctx: &Ctx, client: &mut Client, job: JobId, digest: Sha256) -> Result<End, Exit> {
     let target = format!("/v1/jobs/{job}/events");
     let (mut shown, mut away) = (String::new(), 0u32);
+    // Whose receipt the job_id shows: this document's, or that of another one under the same id.
+    let mut is_ours = false;
     loop {
         let mut end = None;
         let streamed = client.events(&target, &mut |event: Event| {
@@ -103,6 +105,9 @@ fn follow(ctx: &Ctx, client: &mut Client, job: JobId, digest: Sha256) -> Result<
                 return ControlFlow::Break(());
             }
             away = 0;
+            if !is_ours && value["digest"].as_str() != Some(digest.to_string().as_str()) {
+                return ControlFlow::Break(());
+            }
             let line = format!("{job} {} {}", cell(&value, "state"), code(&value));
             if line != shown {
                 ctx.ui.say(line.trim_end());
@@ -118,16 +123,24 @@ fn follow(ctx: &Ctx, client: &mut Client, job: JobId, digest: Sha256) -> Result<
         if let Some(end) = end {
             return Ok(end);
         }
+        if !is_ours && let Some(answer) = submission(client, digest) {
+            match answer["accepted"].as_bool() {
+                Some(false) => return Ok(End::Refused(answer)),
+                Some(true) => {
+                    if let Some(first) = answer["subject"].as_str() {
+                        ctx.ui.say(&format!(
+                            "{job} is answered by job {first}: the same idempotency_key"
+                        ));
+                    }
+                    is_ours = true;
+                }
+                None => {}
+            }
+        }
         match streamed {
             // The stream ended, or the role has not taken the file yet: it may have refused it.
             Ok(()) => {}
-            Err(ClientFault::Refused { status: 404, .. }) => {
-                if let Some(answer) =
-                    submission(client, digest).filter(|answer| answer["accepted"] == Value::Bool(false))
-                {
-                    return Ok(End::Refused(answer));
-                }
-            }
+            Err(ClientFault::Refused { status: 404, .. }) => {}
             Err(ClientFault::Refused {
                 status: 429 | 503, ..
             }) => {}

@@ -28,8 +28,14 @@ fn message(row: &JobRow) -> Option<&str> {
         row.code()
             .map(|code| explain::sentence(code, row.detail.as_deref()))
     };
+    let by_hold = || match row.hold.as_deref() {
+        Some("approval") => Some("it waits for an approval; `lockgate why JOB` names who could sign"),
+        Some("retry") => Some("it waits for its next try; `lockgate why JOB` tells when"),
+        Some("fence") => Some("another job holds its path; `lockgate why JOB` tells which"),
+        Some(_) | None => None,
+    };
     let by_state = || ReceiptState::parse(&row.state).map(state_sentence);
-    said.or_else(by_code).or_else(by_state)
+    said.or_else(by_code).or_else(by_hold).or_else(by_state)
 }
 
 /// The receipt of contract 4.

@@ -60,7 +60,11 @@ impl StatusPort for Status {
     }
 
     fn receipt(&self, id: JobId, uid: u32) -> Result<Option<Value>, ApiError> {
-        let row = self.gear.ledger.job(id).map_err(|fault| unavailable(&fault))?;
+        let ledger = &self.gear.ledger;
+        let row = match ledger.job(id).map_err(|fault| unavailable(&fault))? {
+            Some(row) => Some(row),
+            None => ledger.answered_by(id, uid).map_err(|fault| unavailable(&fault))?,
+        };
         Ok(row.filter(|row| row.uid == uid).map(|row| render::receipt(&row)))
     }
 

@@ -119,6 +119,10 @@ pub fn door(gear: &Gear, envelope: &Envelope, now: WallMs) -> AtTheDoor {
     };
     let verified = match verify(envelope, &ground, now) {
         Ok(verified) => verified,
+        Err(refusal) if refusal.code == Code::KeyUnknown && approvers.is_none() => {
+            let message = "the approvers file cannot be read, so no key is known; an operator finds why in the role's log and with `lockgate config check`";
+            return AtTheDoor::Refused(Refusal::new(Code::KeyUnknown, refusal.pointer, message));
+        }
         Err(refusal) => return AtTheDoor::Refused(refusal),
     };
     match &verified.document {

@@ -6,6 +6,7 @@
 use crate::clock::{BootMs, SharedClock, WallMs};
 use crate::sqlite::StorageFault;
 use crate::throttle::{Breaker, Delays};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ struct State {
     credential: Option<Down>,
     storage: Option<(&'static str, String, WallMs)>,
     intake: Option<(&'static str, String, WallMs)>,
+    own: BTreeMap<&'static str, Down>,
     clock_behind: bool,
     disk_low: Option<WallMs>,
     frozen_file: bool,
@@ -88,6 +90,7 @@ impl Conditions {
             credential: None,
             storage: None,
             intake: None,
+            own: BTreeMap::new(),
             clock_behind: false,
             disk_low: None,
             frozen_file: false,
@@ -116,15 +119,17 @@ impl Conditions {
             let _trial = outside.breaker.ask(boot);
         }
         outside.breaker.failed(boot);
-        if outside.down.is_none() {
+        // Another cause is told as well: whoever mended the first must see what is left.
+        if outside.down.as_ref().is_none_or(|down| down.why != why) {
             tracing::warn!(
                 ?side,
                 why,
                 "unavailable; nothing is sent, attempts are given back, it is tried again"
             );
         }
-        outside.down.get_or_insert(Down {
-            since: wall,
+        let since = outside.down.take().map_or(wall, |down| down.since);
+        outside.down = Some(Down {
+            since,
             why: why.to_owned(),
         });
     }
@@ -235,6 +240,20 @@ impl Conditions {
         }
     }
 
+    /// Whether files of this host that every send needs (the fence, recovery copies, the epoch file) can be used; `fault` is
+    /// why not.
+    pub fn own_files(&self, what: &'static str, fault: Option<String>) {
+        let now = self.clock.wall();
+        let mut state = self.state();
+        match fault {
+            None => drop(state.own.remove(what)),
+            Some(why) => {
+                let since = state.own.remove(what).map_or(now, |down| down.since);
+                state.own.insert(what, Down { since, why });
+            }
+        }
+    }
+
     /// Whether the disk has less free space than the configuration asks for.
     pub fn disk_low(&self, low: bool) {
         let now = self.clock.wall();
@@ -289,6 +308,11 @@ impl Conditions {
                 reason,
                 text: format!("{text} (since {})", crate::job::time::format_utc(*since)),
             });
+        }
+        for down in state.own.values() {
+            let since = crate::job::time::format_utc(down.since);
+            let text = format!("{} (since {since})", down.why);
+            list.push(Condition { reason: "disk", text });
         }
         if let Some(since) = state.disk_low {
             let since = crate::job::time::format_utc(since);

@@ -6,7 +6,7 @@
 //! ```
 //! Not here: the gates (approval/claim, roles/delete), what an answer means (settlement/delete).
 
-use super::save::{denied, fetch, finish, lock_path, look, note_epoch, react, target_down};
+use super::save::{FENCE, denied, fetch, finish, lock_path, look, note_epoch, react, target_down};
 use super::work::settle_all;
 use super::{Gear, approvals};
 use crate::approval::{Approved, DenyDetail, Policy};
@@ -26,6 +26,8 @@ use crate::target::{Content, DeleteOrder, Seen};
 
 /// Bytes of objects sealed in one sub-batch; one larger object goes alone.
 const BYTES_AT_ONCE: usize = 64 << 20;
+/// What health calls trouble with recovery copies.
+const RECOVERY: &str = "recovery";
 /// Nothing was spent: look again later, ms.
 const AGAIN_MS: i64 = 5_000;
 
@@ -67,6 +69,7 @@ pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
         // Step 1: the copies of the whole sub-batch, synced together.
         if let Some(Err(fault)) = copies.map(RecoveryBatch::commit) {
             tracing::error!(%fault, "no recovery copies; nothing is spent");
+            gear.conditions.own_files(RECOVERY, Some(fault.to_string()));
             let again = |job: Prepared| {
                 (
                     job.claimed,
@@ -133,6 +136,7 @@ fn prepare(
     let len = bytes.len();
     if let Err(fault) = copies.seal(job.job_id, &job.vault_path, bytes) {
         tracing::error!(%fault, job_id = %job.job_id, "no recovery copy; nothing is spent");
+        gear.conditions.own_files(RECOVERY, Some(fault.to_string()));
         return Err(Settlement::ready(
             Attempt::GivenBack,
             AGAIN_MS,
@@ -180,6 +184,7 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
         .collect();
     if let Err(fault) = gear.fence.publish(&paths) {
         tracing::error!(%fault, "not published to the other role; nothing is spent");
+        gear.conditions.own_files(FENCE, Some(fault.to_string()));
         let back = |job: Prepared| {
             (
                 job.claimed,
@@ -191,6 +196,8 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
         finish(gear, prepared.into_iter().map(back).collect());
         return;
     }
+    gear.conditions.own_files(FENCE, None);
+    gear.conditions.own_files(RECOVERY, None);
     drop(failpoint::reach("delete.published"));
     let (spent, mut finished) = spend(gear, prepared, policy);
     drop(failpoint::reach("delete.spent"));
@@ -198,16 +205,17 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
     finished.extend(denied);
     drop(failpoint::reach("delete.executing"));
     gear.changes.bump();
-    note_epoch(gear);
+    let is_noted = note_epoch(gear);
     let deadline = gear.vault.deadline_ms();
+    let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
         finished.push((
             job.claimed,
             State::Executing,
-            not_sent("the lease was about to end before the send"),
+            not_sent("the last look before the send (lease, worker lock, epoch file) said no"),
             job.guard,
         ));
     }

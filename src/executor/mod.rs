@@ -126,6 +126,14 @@ impl Gear {
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
+    /// Whether other processes see this one live; if not, they take over what it holds, so it ends and sends nothing more.
+    pub fn is_visible(&self) -> bool {
+        let visible = self.worker.is_visible();
+        if !visible && !self.is_stopping() {
+            self.end_now("the worker lock of this process was removed from the state directory; others take it for dead");
+        }
+        visible
+    }
     /// Something changed that a waiting thread or requester may want to know.
     pub fn changed(&self) {
         self.wake.poke();

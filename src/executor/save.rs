@@ -28,6 +28,8 @@ const BYTES_AT_ONCE: usize = 64 << 20;
 const LOCKED_MS: i64 = 250;
 /// The other role left something unresolved, or cannot be asked: look again later.
 const UNRESOLVED_MS: i64 = 5_000;
+/// What health calls trouble with the fence.
+pub(super) const FENCE: &str = "fence";
 /// One object is damaged at the source: other jobs go on.
 const DAMAGED_MS: i64 = 60_000;
 
@@ -159,14 +161,19 @@ pub(super) fn lock_path(gear: &Gear, path: &VaultPath) -> Result<PathGuard, Sett
         Ok(None) => return Err(waits("fence_other_role", LOCKED_MS)),
         Err(fault) => {
             tracing::error!(%fault, "the fence between roles cannot be used; nothing is sent");
+            gear.conditions.own_files(FENCE, Some(fault.to_string()));
             return Err(waits("fence_unreadable", UNRESOLVED_MS));
         }
     };
     match gear.fence.other_holds(&guard) {
-        Ok(false) => Ok(guard),
+        Ok(false) => {
+            gear.conditions.own_files(FENCE, None);
+            Ok(guard)
+        }
         Ok(true) => Err(waits("fence_unresolved_other_role", UNRESOLVED_MS)),
         Err(fault) => {
             tracing::error!(%fault, "the other role's list cannot be read; nothing is sent");
+            gear.conditions.own_files(FENCE, Some(fault.to_string()));
             Err(waits("fence_unreadable", UNRESOLVED_MS))
         }
     }
@@ -276,6 +283,7 @@ fn paths_of(jobs: &[Prepared]) -> Vec<VaultPath> {
 fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     if let Err(fault) = gear.fence.publish(&paths_of(&prepared)) {
         tracing::error!(%fault, "not published to the other role; nothing is sent");
+        gear.conditions.own_files(FENCE, Some(fault.to_string()));
         let back = |job: Prepared| {
             let settlement = Settlement::ready(Attempt::GivenBack, UNRESOLVED_MS, Some("fence_unreadable"));
             (job.claimed, State::Claimed, settlement)
@@ -283,18 +291,20 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
         settle_all(gear, prepared.into_iter().map(back).collect());
         return;
     }
+    gear.conditions.own_files(FENCE, None);
     drop(failpoint::reach("save.published"));
     let (sending, mut settled) = commit_intent(gear, prepared);
     drop(failpoint::reach("save.executing"));
     gear.changes.bump();
-    note_epoch(gear);
+    let is_noted = note_epoch(gear);
     // Right before sending: is there more time on each lease than the target may take?
     let deadline = gear.vault.deadline_ms();
+    let is_visible = gear.is_visible();
     let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
         .into_iter()
-        .partition(|job| gear.leases.outlasts(&job.claimed, deadline));
+        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
     for job in late {
-        let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("lease_too_short"));
+        let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("not_sent"));
         settled.push((job.claimed, State::Executing, settlement, job.guard));
     }
     let answers = {
@@ -407,13 +417,18 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
 }
 
 /// The head that an older copy of the database would not have, on disk before anything is sent.
-pub(super) fn note_epoch(gear: &Gear) {
-    if let Err(why) = gear.epochs.note(&gear.ledger) {
+/// `false`: it is not, and nothing may be sent.
+pub(super) fn note_epoch(gear: &Gear) -> bool {
+    let noted = gear.epochs.note(&gear.ledger);
+    if let Err(why) = &noted {
         tracing::error!(
             why,
-            "the epoch file was not written; an older copy of the database might not be noticed"
+            "the epoch file was not written; nothing is sent before it can be"
         );
     }
+    let is_noted = noted.is_ok();
+    gear.conditions.own_files("epoch", noted.err());
+    is_noted
 }
 
 /// What an answer means for the jobs that come after.

@@ -68,7 +68,8 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    if clock_behind || !gear.has_disk_space() || !may_claim(gear)? {
+    let epoch_failing = gear.epochs.is_failing() && !save::note_epoch(gear);
+    if clock_behind || epoch_failing || !gear.has_disk_space() || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }

@@ -76,6 +76,9 @@ impl Tx<'_> {
                 if first != job_id {
                     // Another id with the same key: whoever asks for this document is told which job answers it.
                     self.submission(uid, job.digest(), None, Some(&first), settings.submissions_kept)?;
+                    self.db
+                        .prepare_cached(rows_views::SUBMISSION_ASKED)?
+                        .execute(params![uid, job.digest().0, job_id])?;
                 }
                 return Ok(Admission::Same { job_id: first });
             }

@@ -14,6 +14,11 @@ pub(super) const SUBMISSION_TRIM: &str =
 /// `submissions (uid, digest)`.
 pub(super) const SUBMISSION: &str =
     "SELECT accepted, code, pointer, message, subject, at_ms FROM submissions WHERE uid = ?1 AND digest = ?2";
+/// `submissions (uid, digest)`.
+pub(super) const SUBMISSION_ASKED: &str =
+    "UPDATE submissions SET asked = ?3 WHERE uid = ?1 AND digest = ?2 AND asked IS NOT ?3";
+/// `submissions_by_asked`.
+pub(super) const ANSWERED_BY: &str = "SELECT subject FROM submissions WHERE asked = ?1 AND uid = ?2 AND accepted = 1 ORDER BY seq DESC LIMIT 1";
 /// Primary key, newest first.
 pub(super) const PAGE: &str = concat!(
     "SELECT ",

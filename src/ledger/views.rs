@@ -106,6 +106,22 @@ impl Ledger {
         })
     }
 
+    /// The job that answers a document which never became a job of its own id: the first with the same idempotency key.
+    ///
+    /// # Errors
+    /// [`StorageFault`].
+    pub fn answered_by(&self, asked: JobId, uid: u32) -> Result<Option<JobRow>, StorageFault> {
+        let first: Option<String> = self.read(|db| {
+            db.prepare_cached(sql::ANSWERED_BY)?
+                .query_row(params![asked.to_string(), uid], |row| row.get(0))
+                .optional()
+        })?;
+        match first.as_deref().and_then(JobId::parse) {
+            Some(first) => self.job(first),
+            None => Ok(None),
+        }
+    }
+
     /// One page, newest first, of jobs before `before` (the cursor), all or in one state.
     ///
     /// # Errors

@@ -26,6 +26,11 @@ pub enum StorageFault {
         "{path}: the database is damaged ({what}); stop the role, keep the file, restore the last verified backup"
     )]
     Corrupt { path: PathBuf, what: String },
+    /// The name leads to another file now, or to none: what is written here would be seen by nobody.
+    #[error(
+        "{path}: it is not the file this process opened any more (removed or replaced while the role ran); stop the role, put the file back or restore the last verified backup"
+    )]
+    Replaced { path: PathBuf },
     /// Written by a newer program.
     #[error(
         "{path}: schema {found} is newer than this program's {known}; install the newer version again, or restore a backup made before the upgrade"
@@ -77,6 +82,7 @@ impl StorageFault {
             | StorageFault::Io { .. }
             | StorageFault::CannotOpen { .. } => true,
             StorageFault::Corrupt { .. }
+            | StorageFault::Replaced { .. }
             | StorageFault::SchemaFromTheFuture { .. }
             | StorageFault::Pragma { .. }
             | StorageFault::Refused { .. }
@@ -91,6 +97,7 @@ impl StorageFault {
             | StorageFault::Io { .. }
             | StorageFault::CannotOpen { .. }
             | StorageFault::Corrupt { .. }
+            | StorageFault::Replaced { .. }
             | StorageFault::SchemaFromTheFuture { .. }
             | StorageFault::Pragma { .. }
             | StorageFault::Refused { .. }

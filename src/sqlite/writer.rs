@@ -10,6 +10,7 @@ use super::{StorageFault, WriteError};
 use crate::failpoint;
 use rusqlite::Connection;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -148,7 +149,53 @@ fn undo(db: &Connection) {
     }
 }
 
+/// Which files the names led to: SQLite goes on in files that were removed or replaced, and all it writes then is lost.
+struct Files {
+    named: Vec<(PathBuf, Option<(u64, u64)>)>,
+}
+
+impl Files {
+    fn of(path: &Path) -> Files {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let named = [path.to_path_buf(), PathBuf::from(log)]
+            .into_iter()
+            .map(|path| (path, None))
+            .collect();
+        let mut files = Files { named };
+        files.learn();
+        files
+    }
+
+    /// The log is made with the first write.
+    fn learn(&mut self) {
+        for (path, known) in self.named.iter_mut().filter(|(_, known)| known.is_none()) {
+            *known = identity(path).ok();
+        }
+    }
+
+    fn check(&self) -> Result<(), StorageFault> {
+        for (path, known) in &self.named {
+            let is_gone = match (known, identity(path)) {
+                (Some(known), Ok(now)) => *known != now,
+                (Some(_), Err(error)) => error.kind() == std::io::ErrorKind::NotFound,
+                (None, _) => false,
+            };
+            if is_gone {
+                return Err(StorageFault::Replaced { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    let meta = std::fs::symlink_metadata(path)?;
+    Ok((meta.dev(), meta.ino()))
+}
+
 fn run(db: &Connection, path: &Path, waiting: &Receiver<Job>) {
+    let mut files = Files::of(path);
     while let Ok(first) = waiting.recv() {
         let mut group = vec![first];
         while group.len() < GROUP_MAX {
@@ -157,17 +204,19 @@ fn run(db: &Connection, path: &Path, waiting: &Receiver<Job>) {
                 Err(_) => break,
             }
         }
-        commit_group(db, path, group);
+        commit_group(db, path, &files, group);
+        files.learn();
     }
 }
 
-fn commit_group(db: &Connection, path: &Path, group: Vec<Job>) {
+fn commit_group(db: &Connection, path: &Path, files: &Files, group: Vec<Job>) {
     let fault = |error: &rusqlite::Error| StorageFault::from_sqlite(path, error);
     let begun = failpoint::reach("sqlite.begin")
         .map_err(|error| StorageFault::Io {
             path: path.to_path_buf(),
             what: error.to_string(),
         })
+        .and_then(|()| files.check())
         .and_then(|()| {
             db.prepare_cached("BEGIN IMMEDIATE")
                 .and_then(|mut s| s.execute([]))

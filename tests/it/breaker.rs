@@ -2,14 +2,13 @@
 
 use crate::support::process::{Daemon, PATIENCE, spawn};
 use crate::support::{Site, uuid};
-use lockgate::clock::WallMs;
+use lockgate::clock::{Clock, SystemClock, WallMs};
 use lockgate::job::Role;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn now() -> WallMs {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    WallMs(i64::try_from(since.unwrap().as_millis()).unwrap())
+    SystemClock::new("test".to_owned()).wall()
 }
 
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -231,4 +230,94 @@ fn a_spent_log_that_was_cut_stops_the_role() {
     assert!(said.contains(job["approval_id"].as_str().unwrap()), "{said}");
     std::fs::write(&log, whole).unwrap();
     drop(Daemon::start(&site, Role::Delete));
+}
+
+#[test]
+fn a_database_that_is_taken_away_from_a_running_role_stops_it_before_anything_is_sent() {
+    for name in ["inbox.db", "inbox.db-wal"] {
+        let site = Site::new();
+        let commit = site.commit(&[("a.md", Some("one")), ("b.md", Some("two"))]);
+        let mut save = Daemon::start(&site, Role::Save);
+        let job = site.save_job("a.md", &commit, "one");
+        site.drop_json(Role::Save, &job);
+        save.wait_state(&job, &["SUCCEEDED"]);
+        std::fs::remove_file(site.dir().join("state/save").join(name)).unwrap();
+        site.drop_json(Role::Save, &site.save_job("b.md", &commit, "two"));
+        assert_eq!(save.wait_end().code(), Some(78), "{name}");
+        assert_eq!(site.in_vault("b.md"), None, "{name}");
+        let left = std::fs::read_dir(site.spool(Role::Save).join("drop"))
+            .unwrap()
+            .count();
+        assert_eq!(left, 1, "{name}: the file stays for the next start");
+    }
+}
+
+#[test]
+fn a_role_that_cannot_send_for_its_own_files_says_so_in_its_health() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    let mut rig = site.role(Role::Save);
+    let list = site.dir().join("fence/unresolved.delete");
+    let kept = std::fs::read(&list).unwrap();
+    std::fs::remove_file(&list).unwrap();
+    let job = site.save_job("a.md", &commit, "one");
+    site.drop_json(Role::Save, &job);
+    rig.settle();
+    rig.assert_outcome(&job, "READY", "", "fence_unreadable");
+    let conditions = rig.gear.conditions.list();
+    assert_eq!(conditions.len(), 1, "{conditions:?}");
+    assert_eq!(conditions[0].reason, "disk");
+    assert!(conditions[0].text.contains("unresolved.delete"), "{conditions:?}");
+    std::fs::write(&list, kept).unwrap();
+    rig.wait(6_000, 1_000);
+    rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
+    assert!(rig.gear.conditions.list().is_empty());
+}
+
+#[test]
+fn a_fence_lock_that_was_replaced_keeps_nobody_out_and_stops_sending() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    let mut rig = site.role(Role::Save);
+    let lock = site.dir().join("fence/lock");
+    std::fs::rename(&lock, site.dir().join("fence/lock.old")).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let job = site.save_job("a.md", &commit, "one");
+    site.drop_json(Role::Save, &job);
+    rig.settle();
+    rig.assert_outcome(&job, "READY", "", "fence_unreadable");
+    assert!(
+        rig.gear.conditions.list()[0]
+            .text
+            .contains("start every role again")
+    );
+    drop(rig);
+    let mut rig = site.role(Role::Save);
+    rig.clock.advance(6_000);
+    rig.settle();
+    rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
+}
+
+#[test]
+fn a_worker_whose_lock_file_was_removed_sends_nothing_more() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("one"))]);
+    site.put_in_vault("a.md", "one");
+    let job = site.delete_job("a.md", &commit, "one");
+    let mut delete = Daemon::armed(&site, Role::Delete, "delete.executing=pause");
+    site.drop_json(Role::Delete, &site.envelope(&site.payload(&job, now())));
+    site.drop_json(Role::Delete, &job);
+    delete.wait_paused();
+    for entry in std::fs::read_dir(site.dir().join("state/delete")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with("worker-") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    delete.go_on();
+    assert_eq!(delete.wait_end().code(), Some(1));
+    assert!(site.in_vault("a.md").is_some(), "nothing was sent");
+    let delete = Daemon::start(&site, Role::Delete);
+    let ended = delete.wait_state(&job, &["REJECTED"]);
+    assert_eq!(ended["detail"], json!("approval_spent"), "{ended}");
 }

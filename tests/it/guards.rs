@@ -396,7 +396,7 @@ fn m_z_a_save_whose_lease_is_about_to_end_is_not_sent_but_tried_again() {
         let row = scene.rig.row(&job);
         assert_eq!(
             (row.state.as_str(), row.detail.as_deref(), scene.vault.sent()),
-            ("READY", Some("lease_too_short"), 0),
+            ("READY", Some("not_sent"), 0),
             "{late}"
         );
         scene.rig.wait(1_000, 250);

@@ -290,3 +290,63 @@ fn a_deleted_object_comes_back_out_of_its_sealed_copy() {
         "a recovery is on record: {audit}"
     );
 }
+
+#[test]
+fn t28_a_wait_follows_the_job_that_answers_and_is_not_misled_by_a_reused_id() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("a")), ("b.md", Some("b"))]);
+    let _save = Daemon::start(&site, Role::Save);
+    let _gateway = Gateway::start(&site);
+    let first = site.save_job("a.md", &commit, "a");
+    run(
+        &site,
+        0,
+        &["submit", "--wait", &write(&site, "first.json", &first)],
+    );
+    // The same request again, with a fresh job_id.
+    let mut again = first.clone();
+    again["job_id"] = json!(uuid());
+    let text = run(
+        &site,
+        0,
+        &["submit", "--wait", &write(&site, "again.json", &again)],
+    );
+    assert!(
+        text.contains(first["job_id"].as_str().unwrap()),
+        "it is answered by the first job: {text}"
+    );
+    let receipt = as_json(&site, &["status", again["job_id"].as_str().unwrap()]);
+    assert_eq!(receipt["job_id"], first["job_id"], "{receipt}");
+    // Another request under the first one's id.
+    let mut other = site.save_job("b.md", &commit, "b");
+    other["job_id"] = first["job_id"].clone();
+    let text = run(
+        &site,
+        65,
+        &["submit", "--wait", &write(&site, "other.json", &other)],
+    );
+    assert!(text.contains("idempotency_conflict"), "{text}");
+    assert_eq!(site.in_vault("b.md"), None);
+}
+
+#[test]
+fn a_broken_approvers_file_is_named_by_the_check_and_at_the_door() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("a"))]);
+    site.put_in_vault("a.md", "a");
+    let job = site.delete_job("a.md", &commit, "a");
+    let now = SystemClock::new("test".to_owned()).wall();
+    let envelope = site.envelope(&site.payload(&job, now));
+    std::fs::write(site.dir().join("approvers"), "garbage line\n").unwrap();
+    let checked = lockgate(&site, &["config", "check"]);
+    assert_ne!(checked.status.code(), Some(0));
+    assert!(told(&checked).contains("approvers"), "{}", told(&checked));
+    let _delete = Daemon::start(&site, Role::Delete);
+    let _gateway = Gateway::start(&site);
+    let text = run(
+        &site,
+        65,
+        &["submit", "--wait", &write(&site, "envelope.json", &envelope)],
+    );
+    assert!(text.contains("cannot be read"), "{text}");
+}

@@ -210,3 +210,30 @@ fn wait_for(daemon: &Daemon, is_so: impl Fn(&serde_json::Value) -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+#[test]
+fn an_epoch_file_that_cannot_be_written_stops_every_send_until_it_can() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("a")), ("b.md", Some("b"))]);
+    let mut rig = site.role(Role::Save);
+    let epoch = site.dir().join("state/save/epoch");
+    let text = std::fs::read(&epoch).unwrap();
+    std::fs::write(&epoch, "not a record").unwrap();
+    let (first, second) = (
+        site.save_job("a.md", &commit, "a"),
+        site.save_job("b.md", &commit, "b"),
+    );
+    site.drop_json(Role::Save, &first);
+    rig.settle();
+    site.drop_json(Role::Save, &second);
+    rig.settle();
+    rig.wait(60_000, 10_000);
+    assert_eq!((site.in_vault("a.md"), site.in_vault("b.md")), (None, None));
+    assert_eq!(rig.row(&second).attempt, 0, "nothing more is claimed");
+    assert_eq!(reason(&rig), "disk");
+    std::fs::write(&epoch, text).unwrap();
+    rig.wait(60_000, 10_000);
+    rig.assert_outcome(&first, "SUCCEEDED", "saved", "");
+    rig.assert_outcome(&second, "SUCCEEDED", "saved", "");
+    rig.verify();
+}

@@ -5,7 +5,7 @@
 use super::Page;
 
 /// Every detail that another room writes, including those whose page stands with the codes.
-pub(super) const WORDS: [&str; 19] = [
+pub(super) const WORDS: [&str; 22] = [
     "approval_missing",
     "approval_mismatch",
     "approval_expired",
@@ -18,6 +18,9 @@ pub(super) const WORDS: [&str; 19] = [
     "separate_duty",
     "clock_untrusted",
     "not_started",
+    "worker_died",
+    "spent_not_sent",
+    "not_observed",
     "no_answer",
     "unreadable",
     "absent",
@@ -87,6 +90,24 @@ pub(super) const PAGES: &[Page] = &[
         effect: "The job is OUTCOME_UNKNOWN; its approval is unspent.",
         remedy: "Check first: the file in the vault and `lockgate show JOB`. If it is untouched, an operator may run \
                  `lockgate requeue JOB --reason …`; the approval is verified again at the claim.",
+    },
+    Page {
+        word: "worker_died",
+        cause: "The worker died after the intent was durable: the effect may have been sent, and may have happened.",
+        effect: UNKNOWN,
+        remedy: CHECK_FIRST,
+    },
+    Page {
+        word: "spent_not_sent",
+        cause: "The worker died after the approval was spent and before the intent was durable: nothing was sent.",
+        effect: UNKNOWN,
+        remedy: CHECK_FIRST,
+    },
+    Page {
+        word: "not_observed",
+        cause: "The target said that it was done, and could not be looked at afterwards.",
+        effect: UNKNOWN,
+        remedy: CHECK_FIRST,
     },
     Page {
         word: "no_answer",

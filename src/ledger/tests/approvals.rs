@@ -365,9 +365,10 @@ fn approvals_are_counted_once_and_keep_their_signatures() {
         let counts = bench.ledger.overview().unwrap().counts;
         counts["approvals"].get(state).copied().unwrap_or(0)
     };
-    bench.file(&payload, true);
-    bench.file(&payload, true);
-    assert_eq!((counted("RECEIVED"), counted("VERIFIED")), (1, 1));
+    for _ in 0..2 {
+        bench.file(&payload, true);
+        assert_eq!((counted("RECEIVED"), counted("VERIFIED")), (1, 1));
+    }
     let (_, signatures) = bench
         .ledger
         .approval(&payload.approval_id.to_string())
@@ -381,8 +382,8 @@ fn approvals_are_counted_once_and_keep_their_signatures() {
             .ledger
             .write(move |tx| tx.receive_withdrawal(UID, hash(3), &withdrawal, "ada", &rules(), &settings()));
         written.unwrap();
+        assert_eq!(counted("WITHDRAWN"), 1);
     }
-    assert_eq!(counted("WITHDRAWN"), 1);
     // The judge of the quorum is shown what is stored.
     let other = draft(&delete_job(&bench, &delete("b.md")));
     let received = Received {
@@ -406,4 +407,18 @@ fn approvals_are_counted_once_and_keep_their_signatures() {
         Ok(shown.get())
     });
     assert_eq!(shown.unwrap(), 1);
+}
+
+#[test]
+fn m_s_an_approval_that_is_not_complete_is_not_claimed_for_though_nothing_holds_its_job() {
+    let bench = Bench::new(Role::Delete);
+    let document = delete("a.md");
+    bench.approve(&document);
+    let id = bench.admit(&document);
+    assert_eq!(bench.row(id).hold, None);
+    bench.tamper("UPDATE approvals SET state = 'RECEIVED'");
+    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    let row = bench.row(id);
+    let waits = (row.hold.as_deref(), row.detail.as_deref());
+    assert_eq!(waits, (Some("approval"), Some("quorum_not_met")));
 }
