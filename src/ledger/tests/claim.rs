@@ -399,11 +399,7 @@ fn a_save_is_claimed_eight_times_and_no_more_and_a_delete_is_not_counted_out() {
 #[test]
 #[expect(
     clippy::disallowed_methods,
-<<<<<<< HEAD
-    reason = "the other writer gets its time on the machine's own clock"
-=======
     reason = "the other writer must get its chance to be too early"
->>>>>>> main
 )]
 fn m_g_nobody_writes_between_a_transactions_reading_and_its_writing() {
     let bench = Bench::new(Role::Save);
