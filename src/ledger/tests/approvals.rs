@@ -417,7 +417,9 @@ fn m_s_an_approval_that_is_not_complete_is_not_claimed_for_though_nothing_holds_
     let id = bench.admit(&document);
     assert_eq!(bench.row(id).hold, None);
     bench.tamper("UPDATE approvals SET state = 'RECEIVED'");
-    assert!(bench.claim(Uuid4::random(), 10).is_empty());
+    let claimer = claimer(Uuid4::random());
+    let batch = bench.ledger.write(move |tx| tx.claim(&claimer, 10)).unwrap();
+    assert_eq!((batch.claimed.len(), batch.set_aside), (0, 1));
     let row = bench.row(id);
     let waits = (row.hold.as_deref(), row.detail.as_deref());
     assert_eq!(waits, (Some("approval"), Some("quorum_not_met")));

@@ -58,6 +58,26 @@ fn m_p_other_bytes_than_expected_are_drift_and_stay() {
 }
 
 #[test]
+fn m_p_a_file_that_is_not_the_ordered_one_is_not_even_moved() {
+    use std::os::unix::fs::MetadataExt;
+    let (_dir, root) = place();
+    let vault = driver(&root);
+    let path = at("a.md");
+    person_saves(&root, "a.md", b"person");
+    // A rename would change it.
+    let changed = || {
+        let meta = std::fs::metadata(root.join("a.md")).unwrap();
+        (meta.ctime(), meta.ctime_nsec())
+    };
+    let before = changed();
+    assert_eq!(
+        vault.delete(&[removal(&path, b"old")]),
+        [drifted(seen(b"person"))]
+    );
+    assert_eq!(changed(), before);
+}
+
+#[test]
 fn m_p_an_edit_after_the_look_and_before_the_exchange_is_put_back() {
     let (_dir, root) = place();
     person_saves(&root, "a.md", b"old");
