@@ -114,6 +114,9 @@ pub fn executor_on(
     let epochs = Epochs::open(&state_dir).map_err(|why| NoStart::new(Exit::Configuration, why))?;
     restored::judge(&ledger, &epochs, spent.as_ref(), &state_dir)
         .map_err(|why| NoStart::new(Exit::Configuration, why))?;
+    // Waiting times of an earlier boot are carried over now: an idle role looks only at those of its own.
+    let carried = ledger.write(|tx| tx.release_due());
+    carried.map_err(|error| NoStart::new(Exit::TryAgain, error))?;
     workers::sweep(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let worker = WorkerLock::acquire(&state_dir).map_err(|fault| NoStart::new(Exit::Configuration, fault))?;
     let fence = fence(&config, role, &ledger)?;

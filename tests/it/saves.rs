@@ -506,3 +506,31 @@ fn the_kill_switch_stops_admission_and_claims_until_it_is_gone() {
     rig.settle();
     rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
 }
+
+#[test]
+fn a_try_that_was_due_in_an_earlier_boot_is_made_although_nothing_else_happens() {
+    let site = Site::new();
+    let commit = site.commit(&[("a.md", Some("a"))]);
+    let lost = Fate::NotDone(Answer::NoAnswer {
+        detail: "read_failed",
+    });
+    let (mut rig, _vault) = scripted(&site, &[lost]);
+    let job = site.save_job("a.md", &commit, "a");
+    site.drop_json(Role::Save, &job);
+    rig.settle();
+    assert_eq!(rig.row(&job).hold.as_deref(), Some("retry"));
+    drop(rig);
+    // As a reboot leaves it: another boot, whose clock had run for ten days.
+    let db = rusqlite::Connection::open(site.dir().join("state/save/inbox.db")).unwrap();
+    db.execute(
+        "UPDATE jobs SET due_boot_id = 'another', due_boot_ms = 864000000",
+        [],
+    )
+    .unwrap();
+    drop(db);
+    let mut rig = site.role(Role::Save);
+    rig.settle();
+    assert_eq!(rig.row(&job).state, "READY", "not before its time");
+    rig.wait(30_000, 10_000);
+    rig.assert_outcome(&job, "SUCCEEDED", "saved", "");
+}
