@@ -151,6 +151,8 @@ fn a_new_epoch_pauses_and_voids_what_was_approved_before_it() {
     let id = bench.admit(&document);
     bench.approve(&document);
     bench.ledger.write(|tx| tx.begin_epoch(1, "test")).unwrap();
+    let flow = bench.ledger.overview().unwrap().flow;
+    assert_eq!(flow, crate::ledger::control::Flow::Paused, "m_r");
     let approval = bench
         .ledger
         .approval(document["approval_id"].as_str().unwrap())
