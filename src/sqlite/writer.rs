@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Most closures in one commit: bounds how long the first of them waits.
@@ -30,12 +30,27 @@ enum Ran {
 /// Given the connection inside an open transaction, or the reason why there is none.
 type Job = Box<dyn FnOnce(Result<&Connection, StorageFault>) -> Ran + Send>;
 
-/// A handle to the writer thread; clones share it.
+/// A handle to the writer thread; clones share it. When the last one is gone, what waits is written and the file is closed.
 #[derive(Clone)]
 pub struct Writer {
-    jobs: Sender<Job>,
+    thread: Arc<Running>,
     path: Arc<PathBuf>,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+struct Running {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        // The last handle may be one that a closure held: a thread cannot wait for itself.
+        let another = |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        if let Some(thread) = self.thread.take().filter(another) {
+            drop(thread.join());
+        }
+    }
 }
 
 impl fmt::Debug for Writer {
@@ -61,10 +76,13 @@ impl Writer {
             .map_err(|_| StorageFault::Stopped {
                 path: path.as_ref().clone(),
             })?;
+        let thread = Running {
+            jobs: Some(jobs),
+            thread: Some(thread),
+        };
         Ok(Writer {
-            jobs,
+            thread: Arc::new(thread),
             path,
-            thread: Arc::new(Mutex::new(Some(thread))),
         })
     }
 
@@ -119,22 +137,9 @@ impl Writer {
                 path: self.path.as_ref().clone(),
             })
         };
-        self.jobs.send(job).map_err(|_| stopped())?;
+        let jobs = self.thread.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(job).map_err(|_| stopped())?;
         answered.recv().map_err(|_| stopped())?
-    }
-
-    /// Ends the thread once every handle but this one is gone and what waits is written.
-    pub fn stop(self) {
-        let Writer {
-            jobs,
-            path: _,
-            thread,
-        } = self;
-        drop(jobs);
-        let handle = thread.lock().ok().and_then(|mut held| held.take());
-        if let (Some(handle), 1) = (handle, Arc::strong_count(&thread)) {
-            drop(handle.join());
-        }
     }
 }
 
