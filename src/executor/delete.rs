@@ -6,26 +6,26 @@
 //! ```
 //! Not here: the gates (approval/claim, roles/delete), what an answer means (settlement/delete).
 
-use super::save::{FENCE, denied, fetch, finish, lock_path, look, note_epoch, react, target_down};
+use super::steps::{
+    self, BYTES_AT_ONCE, Finished, Held, NoIntent, denied, fetch, finish, finished, last_look, lock_path,
+    look, publish, react, target_down,
+};
 use super::work::settle_all;
 use super::{Gear, approvals};
 use crate::approval::{Approved, DenyDetail, Policy};
 use crate::failpoint;
 use crate::fence::PathGuard;
 use crate::job::document::{DeleteJob, Job};
-use crate::job::{Code, Sha256, State, VaultPath};
+use crate::job::{Code, Sha256, State};
+use crate::ledger::control;
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Intent, Settlement};
-use crate::ledger::{LedgerError, control};
 use crate::recovery::{RecoveryBatch, RecoveryStore};
 use crate::roles::delete as plan;
 use crate::settlement::delete as outcome;
 use crate::spent::{SpendVerdict, SpentEntry, SpentFaultClass};
-use crate::sqlite::WriteError;
 use crate::target::{Content, DeleteOrder, Seen};
 
-/// Bytes of objects sealed in one sub-batch; one larger object goes alone.
-const BYTES_AT_ONCE: usize = 64 << 20;
 /// What health calls trouble with recovery copies.
 const RECOVERY: &str = "recovery";
 /// Nothing was spent: look again later, ms.
@@ -38,7 +38,14 @@ struct Prepared {
     guard: PathGuard,
 }
 
-type Finished = (Claimed, State, Settlement, PathGuard);
+impl Held for Prepared {
+    fn claimed(&self) -> &Claimed {
+        &self.claimed
+    }
+    fn into_parts(self) -> (Claimed, PathGuard) {
+        (self.claimed, self.guard)
+    }
+}
 
 /// Runs a batch to its end.
 pub fn run_batch(gear: &Gear, batch: Vec<Claimed>) {
@@ -178,46 +185,25 @@ fn deny(detail: DenyDetail) -> Settlement {
 
 /// Steps 2 to 5.
 fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
-    let paths: Vec<VaultPath> = prepared
-        .iter()
-        .map(|job| job.claimed.job.vault_path().clone())
-        .collect();
-    if let Err(fault) = gear.fence.publish(&paths) {
-        tracing::error!(%fault, "not published to the other role; nothing is spent");
-        gear.conditions.own_files(FENCE, Some(fault.to_string()));
+    if !publish(gear, &prepared) {
         let back = |job: Prepared| {
-            (
-                job.claimed,
-                State::Claimed,
-                Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("fence_unreadable")),
-                job.guard,
-            )
+            let settlement = Settlement::ready(Attempt::GivenBack, AGAIN_MS, Some("fence_unreadable"));
+            finished(job, State::Claimed, settlement)
         };
         finish(gear, prepared.into_iter().map(back).collect());
         return;
     }
-    gear.conditions.own_files(FENCE, None);
     gear.conditions.own_files(RECOVERY, None);
     drop(failpoint::reach("delete.published"));
-    let (spent, mut finished) = spend(gear, prepared, policy);
+    let (spent, mut settled) = spend(gear, prepared, policy);
     drop(failpoint::reach("delete.spent"));
     let (sending, denied) = commit_intent(gear, spent);
-    finished.extend(denied);
+    settled.extend(denied);
     drop(failpoint::reach("delete.executing"));
-    gear.changes.bump();
-    let is_noted = note_epoch(gear);
-    let deadline = gear.vault.deadline_ms();
-    let is_visible = gear.is_visible();
-    let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
-        .into_iter()
-        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
+    let (sending, late) = last_look(gear, sending);
     for job in late {
-        finished.push((
-            job.claimed,
-            State::Executing,
-            not_sent("the last look before the send (lease, worker lock, epoch file) said no"),
-            job.guard,
-        ));
+        let why = "the last look before the send (lease, worker lock, epoch file) said no";
+        settled.push(finished(job, State::Executing, not_sent(why)));
     }
     let answers = {
         let orders: Vec<DeleteOrder<'_>> = sending
@@ -235,9 +221,9 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, policy: &Policy) {
         react(gear, &answer);
         let seen = observe(gear, &job);
         let settlement = outcome::judge(&answer, seen.as_ref(), job.object);
-        finished.push((job.claimed, State::Executing, settlement, job.guard));
+        settled.push(finished(job, State::Executing, settlement));
     }
-    finish(gear, finished);
+    finish(gear, settled);
 }
 
 fn observe(gear: &Gear, job: &Prepared) -> Option<Seen> {
@@ -326,74 +312,21 @@ fn commit_intent(gear: &Gear, spent: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finis
     }
     // The kill switch, once more before the transaction that makes the send durable.
     if gear.is_frozen_by_file() {
-        let frozen = |job: Prepared| {
-            (
-                job.claimed,
+        let frozen = |job| {
+            finished(
+                job,
                 State::Claimed,
                 not_sent("the host was frozen before the send"),
-                job.guard,
             )
         };
         return (Vec::new(), spent.into_iter().map(frozen).collect());
     }
-    let written = write_intents(gear, &spent);
-    let mut finished = Vec::new();
-    let refused = match written {
-        Ok(refused) => refused,
-        Err(error) => {
-            if let WriteError::Storage(fault) = &error {
-                gear.conditions.storage_failed(fault);
-            }
-            for job in spent {
-                finished.push((
-                    job.claimed,
-                    State::Claimed,
-                    not_sent("the intent could not be made durable"),
-                    job.guard,
-                ));
-            }
-            return (Vec::new(), finished);
-        }
-    };
-    let mut sending = Vec::new();
-    for job in spent {
-        match refused.iter().find(|(seq, _)| *seq == job.claimed.seq) {
-            None => sending.push(job),
-            Some((_, LedgerError::LostLease { .. })) => gear.leases.drop_one(job.claimed.seq),
-            Some((_, why)) => {
-                let settlement = not_sent(&format!("a guard refused at the last moment ({why})"));
-                finished.push((job.claimed, State::Claimed, settlement, job.guard));
-            }
-        }
-    }
-    (sending, finished)
-}
-
-/// Jobs whose intent a guard refused, with the reason; the others are EXECUTING.
-type Refused = Vec<(i64, LedgerError)>;
-
-fn write_intents(gear: &Gear, spent: &[Prepared]) -> Result<Refused, WriteError<LedgerError>> {
     let intent_of = |job: &Prepared| Intent {
         before: Some(job.object),
         new: None,
     };
-    let intents: Vec<(Claimed, Intent)> = spent
-        .iter()
-        .map(|job| (job.claimed.clone(), intent_of(job)))
-        .collect();
-    gear.ledger.write(move |tx| {
-        let mut refused = Vec::new();
-        for (job, intent) in &intents {
-            match tx.executing(job, intent) {
-                Ok(()) => {}
-                Err(
-                    error @ (LedgerError::LostLease { .. }
-                    | LedgerError::Stopped(_)
-                    | LedgerError::Denied { .. }),
-                ) => refused.push((job.seq, error)),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(refused)
+    steps::commit_intent(gear, spent, intent_of, |why| match why {
+        NoIntent::Refused(why) => not_sent(&format!("a guard refused at the last moment ({why})")),
+        NoIntent::Storage => not_sent("the intent could not be made durable"),
     })
 }

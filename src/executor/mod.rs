@@ -16,6 +16,7 @@ pub mod leases;
 pub mod probe;
 pub mod published;
 pub mod save;
+mod steps;
 pub mod wake;
 pub mod work;
 

@@ -7,7 +7,7 @@
 use super::Gear;
 use super::conditions::Side;
 use super::cut_off::CutOff;
-use super::save::finish;
+use super::steps::finish;
 use crate::clock::BootMs;
 use crate::fence::PathGuard;
 use crate::job::{Sha256, State};

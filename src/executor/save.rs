@@ -6,32 +6,24 @@
 //! ```
 //! Not here: the gates (roles/save), what an answer means (settlement/save).
 
-use super::conditions::Side;
+use super::steps::{
+    BYTES_AT_ONCE, Finished, Held, LOCKED_MS, NoIntent, UNRESOLVED_MS, commit_intent, denied, fetch, finish,
+    finished, give_back_storage, last_look, lock_path, look, publish, react, source_fault, target_down,
+};
 use super::work::settle_all;
 use super::{Gear, probe};
 use crate::failpoint;
 use crate::fence::PathGuard;
 use crate::job::document::{Job, SaveJob};
-use crate::job::{JobKind, Sha256, State, VaultPath};
+use crate::job::{JobKind, Sha256, State};
 use crate::ledger::jobs::Claimed;
 use crate::ledger::settle::{Attempt, Intent, Settlement};
 use crate::ledger::{LedgerError, operator::PathKnown};
-use crate::roles::save::{self as plan, Age, Denied, Drift};
+use crate::roles::save::{self as plan, Age, Drift};
 use crate::settlement::save::{self as outcome, Next};
-use crate::source::{SourceFault, SourceObject};
+use crate::source::SourceObject;
 use crate::sqlite::WriteError;
-use crate::target::{Answer, Before, Intent as Order, Preflight, Seen, WriteOrder};
-
-/// Objects of one sub-batch held in memory at once, bytes; one larger object goes alone.
-const BYTES_AT_ONCE: usize = 64 << 20;
-/// The other role holds the path: look again soon.
-const LOCKED_MS: i64 = 250;
-/// The other role left something unresolved, or cannot be asked: look again later.
-const UNRESOLVED_MS: i64 = 5_000;
-/// What health calls trouble with the fence.
-pub(super) const FENCE: &str = "fence";
-/// One object is damaged at the source: other jobs go on.
-const DAMAGED_MS: i64 = 60_000;
+use crate::target::{Answer, Before, Intent as Order, Preflight, WriteOrder};
 
 /// A job ready to be sent.
 struct Prepared {
@@ -41,7 +33,14 @@ struct Prepared {
     guard: PathGuard,
 }
 
-type Settled = (Claimed, State, Settlement);
+impl Held for Prepared {
+    fn claimed(&self) -> &Claimed {
+        &self.claimed
+    }
+    fn into_parts(self) -> (Claimed, PathGuard) {
+        (self.claimed, self.guard)
+    }
+}
 
 /// Runs a batch to its end.
 pub fn run_batch(gear: &Gear, batch: Vec<Claimed>, probing: &mut probe::Probing) {
@@ -153,80 +152,6 @@ fn prepare(gear: &Gear, claimed: &Claimed) -> Result<Ready, Settlement> {
     }
 }
 
-/// The path's lock across roles, and the other role's word that nothing is unresolved on it.
-pub(super) fn lock_path(gear: &Gear, path: &VaultPath) -> Result<PathGuard, Settlement> {
-    let waits = |detail: &str, ms: i64| Settlement::ready(Attempt::GivenBack, ms, Some(detail));
-    let guard = match gear.fence.try_lock(path) {
-        Ok(Some(guard)) => guard,
-        Ok(None) => return Err(waits("fence_other_role", LOCKED_MS)),
-        Err(fault) => {
-            tracing::error!(%fault, "the fence between roles cannot be used; nothing is sent");
-            gear.conditions.own_files(FENCE, Some(fault.to_string()));
-            return Err(waits("fence_unreadable", UNRESOLVED_MS));
-        }
-    };
-    match gear.fence.other_holds(&guard) {
-        Ok(false) => {
-            gear.conditions.own_files(FENCE, None);
-            Ok(guard)
-        }
-        Ok(true) => Err(waits("fence_unresolved_other_role", UNRESOLVED_MS)),
-        Err(fault) => {
-            tracing::error!(%fault, "the other role's list cannot be read; nothing is sent");
-            gear.conditions.own_files(FENCE, Some(fault.to_string()));
-            Err(waits("fence_unreadable", UNRESOLVED_MS))
-        }
-    }
-}
-
-/// The object, re-hashed from commit to blob.
-pub(super) fn fetch(gear: &Gear, claimed: &Claimed) -> Result<SourceObject, Settlement> {
-    let job = &claimed.job;
-    match gear.source.object(job.commit(), job.vault_path().relative()) {
-        Ok(object) => {
-            gear.conditions.answered(Side::Source);
-            Ok(object)
-        }
-        Err(fault) => Err(source_fault(gear, &fault, job.kind())),
-    }
-}
-
-pub(super) fn source_fault(gear: &Gear, fault: &SourceFault, kind: JobKind) -> Settlement {
-    if let Some((code, message)) = fault.refusal(kind) {
-        return Settlement::reject(code, None).with_message(message.to_owned());
-    }
-    match fault {
-        SourceFault::Unavailable { .. } => {
-            gear.conditions.failed(Side::Source, &fault.to_string());
-            Settlement::ready(Attempt::GivenBack, 0, Some("source_unavailable"))
-        }
-        SourceFault::Damaged { .. } | SourceFault::Forged { .. } | SourceFault::Refused { .. } => {
-            tracing::error!(%fault, "one job waits; the others go on");
-            Settlement::ready(Attempt::GivenBack, DAMAGED_MS, Some("source_damaged"))
-        }
-    }
-}
-
-pub(super) fn target_down(gear: &Gear, why: &str) -> Settlement {
-    gear.conditions.failed(Side::Target, why);
-    Settlement::ready(Attempt::GivenBack, 0, Some("target_unavailable"))
-}
-
-pub(super) fn look(gear: &Gear, path: &VaultPath) -> Result<Seen, Settlement> {
-    gear.vault
-        .look(path)
-        .map_err(|down| target_down(gear, &down.to_string()))
-}
-
-pub(super) fn denied(denied: Denied) -> Settlement {
-    Settlement::reject(denied.code, denied.detail).with_message(denied.message)
-}
-
-fn give_back_storage(gear: &Gear, fault: &crate::sqlite::StorageFault) -> Settlement {
-    gear.conditions.storage_failed(fault);
-    Settlement::ready(Attempt::GivenBack, 1000, Some("database"))
-}
-
 fn age(gear: &Gear, job: &SaveJob, known: &PathKnown) -> Result<Age, Settlement> {
     let Some(saved) = &known.commit else {
         return Ok(Age::Fresh);
@@ -273,17 +198,24 @@ fn already_there(gear: &Gear, claimed: Claimed, new: Sha256, guard: PathGuard) {
     drop(guard);
 }
 
-fn paths_of(jobs: &[Prepared]) -> Vec<VaultPath> {
-    jobs.iter()
-        .map(|job| job.claimed.job.vault_path().clone())
-        .collect()
+fn intent_of(job: &Prepared) -> Intent {
+    Intent {
+        before: before_bytes(job),
+        new: Some(job.object.content_sha256),
+    }
+}
+
+/// What the vault held before, `None` for nothing.
+fn before_bytes(job: &Prepared) -> Option<Sha256> {
+    match job.before {
+        Before::Absent => None,
+        Before::Bytes(hash) => Some(hash),
+    }
 }
 
 /// From the durable intent to the settlement.
 fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
-    if let Err(fault) = gear.fence.publish(&paths_of(&prepared)) {
-        tracing::error!(%fault, "not published to the other role; nothing is sent");
-        gear.conditions.own_files(FENCE, Some(fault.to_string()));
+    if !publish(gear, &prepared) {
         let back = |job: Prepared| {
             let settlement = Settlement::ready(Attempt::GivenBack, UNRESOLVED_MS, Some("fence_unreadable"));
             (job.claimed, State::Claimed, settlement)
@@ -291,21 +223,16 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
         settle_all(gear, prepared.into_iter().map(back).collect());
         return;
     }
-    gear.conditions.own_files(FENCE, None);
     drop(failpoint::reach("save.published"));
-    let (sending, mut settled) = commit_intent(gear, prepared);
+    let (sending, mut settled) = commit_intent(gear, prepared, intent_of, |why| match why {
+        NoIntent::Refused(_) => Settlement::ready(Attempt::GivenBack, 0, Some("paused")),
+        NoIntent::Storage => Settlement::ready(Attempt::GivenBack, 1000, Some("database")),
+    });
     drop(failpoint::reach("save.executing"));
-    gear.changes.bump();
-    let is_noted = note_epoch(gear);
-    // Right before sending: is there more time on each lease than the target may take?
-    let deadline = gear.vault.deadline_ms();
-    let is_visible = gear.is_visible();
-    let (sending, late): (Vec<Prepared>, Vec<Prepared>) = sending
-        .into_iter()
-        .partition(|job| is_noted && is_visible && gear.leases.outlasts(&job.claimed, deadline));
+    let (sending, late) = last_look(gear, sending);
     for job in late {
         let settlement = Settlement::ready(Attempt::Counted, LOCKED_MS, Some("not_sent"));
-        settled.push((job.claimed, State::Executing, settlement, job.guard));
+        settled.push(finished(job, State::Executing, settlement));
     }
     let answers = {
         let orders: Vec<WriteOrder<'_>> = sending
@@ -329,75 +256,10 @@ fn send(gear: &Gear, prepared: Vec<Prepared>, probing: &mut probe::Probing) {
     finish(gear, settled);
 }
 
-type Finished = (Claimed, State, Settlement, PathGuard);
-
-/// CLAIMED → EXECUTING for the whole batch, durable before anything is sent.
-fn commit_intent(gear: &Gear, prepared: Vec<Prepared>) -> (Vec<Prepared>, Vec<Finished>) {
-    let intents: Vec<(Claimed, Intent)> = prepared
-        .iter()
-        .map(|job| {
-            let before = match job.before {
-                Before::Absent => None,
-                Before::Bytes(hash) => Some(hash),
-            };
-            (
-                job.claimed.clone(),
-                Intent {
-                    before,
-                    new: Some(job.object.content_sha256),
-                },
-            )
-        })
-        .collect();
-    let written = gear.ledger.write(move |tx| {
-        let mut refused = Vec::new();
-        for (job, intent) in &intents {
-            match tx.executing(job, intent) {
-                Ok(()) => {}
-                Err(error @ (LedgerError::LostLease { .. } | LedgerError::Stopped(_))) => {
-                    refused.push((job.seq, error))
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(refused)
-    });
-    let mut finished = Vec::new();
-    match written {
-        Ok(refused) => {
-            let mut sending = Vec::new();
-            for job in prepared {
-                match refused.iter().find(|(seq, _)| *seq == job.claimed.seq) {
-                    None => sending.push(job),
-                    Some((_, LedgerError::LostLease { .. })) => gear.leases.drop_one(job.claimed.seq),
-                    Some(_) => {
-                        let settlement = Settlement::ready(Attempt::GivenBack, 0, Some("paused"));
-                        finished.push((job.claimed, State::Claimed, settlement, job.guard));
-                    }
-                }
-            }
-            (sending, finished)
-        }
-        Err(error) => {
-            if let WriteError::Storage(fault) = &error {
-                gear.conditions.storage_failed(fault);
-            }
-            for job in prepared {
-                let settlement = Settlement::ready(Attempt::GivenBack, 1000, Some("database"));
-                finished.push((job.claimed, State::Claimed, settlement, job.guard));
-            }
-            (Vec::new(), finished)
-        }
-    }
-}
-
 /// One answer: a settlement, or a job that stays EXECUTING until the vault can be looked at.
 fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Probing) -> Option<Finished> {
     let new = job.object.content_sha256;
-    let before = match job.before {
-        Before::Absent => None,
-        Before::Bytes(hash) => Some(hash),
-    };
+    let before = before_bytes(&job);
     react(gear, answer);
     let why = match outcome::judge_answer(answer) {
         Next::Settle(settlement) => return Some((job.claimed, State::Executing, settlement, job.guard)),
@@ -414,59 +276,4 @@ fn conclude(gear: &Gear, job: Prepared, answer: &Answer, probing: &mut probe::Pr
             None
         }
     }
-}
-
-/// The head that an older copy of the database would not have, on disk before anything is sent.
-/// `false`: it is not, and nothing may be sent.
-pub(super) fn note_epoch(gear: &Gear) -> bool {
-    let noted = gear.epochs.note(&gear.ledger);
-    if let Err(why) = &noted {
-        tracing::error!(
-            why,
-            "the epoch file was not written; nothing is sent before it can be"
-        );
-    }
-    let is_noted = noted.is_ok();
-    gear.conditions.own_files("epoch", noted.err());
-    is_noted
-}
-
-/// What an answer means for the jobs that come after.
-pub(super) fn react(gear: &Gear, answer: &Answer) {
-    match answer {
-        Answer::Credential => gear
-            .conditions
-            .credential_refused("the target refuses our credential (401 or 403)"),
-        Answer::Busy { retry_after_ms } => gear
-            .conditions
-            .hold_off(Side::Target, retry_after_ms.unwrap_or(30_000)),
-        Answer::ServerError | Answer::NoAnswer { .. } => gear
-            .conditions
-            .failed(Side::Target, "the target failed or gave no answer"),
-        Answer::Done | Answer::Drift { .. } | Answer::NotSent { .. } | Answer::Refused { .. } => {}
-    }
-}
-
-/// Settles, then takes settled paths off the published list, then lets the paths go.
-pub(super) fn finish(gear: &Gear, finished: Vec<Finished>) {
-    drop(failpoint::reach("save.observed"));
-    let mut guards = Vec::with_capacity(finished.len());
-    let settled: Vec<Settled> = finished
-        .into_iter()
-        .map(|(job, from, settlement, guard)| {
-            guards.push(guard);
-            (job, from, settlement)
-        })
-        .collect();
-    let done = settle_all(gear, settled);
-    drop(failpoint::reach("save.settled"));
-    let free: Vec<VaultPath> = done
-        .iter()
-        .filter(|(_, settlement)| settlement.fence == crate::ledger::settle::Fence::Release)
-        .map(|(job, _)| job.job.vault_path().clone())
-        .collect();
-    if let Err(fault) = gear.fence.remove(&free) {
-        tracing::warn!(%fault, "settled paths stay published until the next start");
-    }
-    drop(guards);
 }
