@@ -227,6 +227,17 @@ impl Tx<'_> {
             .optional()?)
     }
 
+    /// Every job that a statement finds.
+    pub(super) fn jobs_by(
+        &self,
+        statement: &str,
+        params: impl rusqlite::Params,
+    ) -> Result<Vec<JobRow>, LedgerError> {
+        let mut statement = self.db.prepare_cached(statement)?;
+        let rows = statement.query_map(params, JobRow::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     pub(super) fn job_by_seq(&self, seq: i64) -> Result<Option<JobRow>, LedgerError> {
         Ok(self
             .db

@@ -239,12 +239,7 @@ impl Tx<'_> {
     }
 
     fn reconsider_all(&mut self, id: &str, rules: &DocumentRules, wait_ms: i64) -> Result<(), LedgerError> {
-        let rows: Vec<JobRow> = {
-            let mut statement = self.db.prepare_cached(rows_jobs::READY_BY_APPROVAL)?;
-            let rows = statement.query_map([id], JobRow::read)?;
-            rows.collect::<Result<_, _>>()?
-        };
-        for row in rows {
+        for row in self.jobs_by(rows_jobs::READY_BY_APPROVAL, [id])? {
             // A row that does not read back is set aside at its claim.
             if let Some(Job::Delete(job)) = row.document(rules) {
                 self.reconsider(row.seq, &job, rules, wait_ms)?;
@@ -326,15 +321,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Before a claim. A DELETE: a complete, unexpired approval of this epoch is on file and the clock can be believed.
+    /// Before the claim of a DELETE: a complete, unexpired approval of this epoch is on file and the clock can be believed.
     /// Otherwise the job is put back to wait, or denied.
-    pub(super) fn may_claim(&mut self, seq: i64) -> Result<May, LedgerError> {
-        let Some(row) = self.job_by_seq(seq)? else {
-            return Ok(May::NotNow);
-        };
-        let Some(id) = &row.approval_id else {
-            return Ok(May::Claim);
-        };
+    pub(super) fn may_claim(&mut self, seq: i64, path: &str, id: &str) -> Result<May, LedgerError> {
         if !control::clock_trusted(self.db, self.now)? {
             return Ok(May::NotNow);
         }
@@ -353,7 +342,7 @@ impl Tx<'_> {
         self.db
             .prepare_cached(rows_jobs::SET_HOLD)?
             .execute(params![seq, "approval", waits])?;
-        self.pass_on(&row.vault_path)?;
+        self.pass_on(path)?;
         Ok(May::SetAside)
     }
 
@@ -400,12 +389,8 @@ impl Tx<'_> {
     /// # Errors
     /// A storage error.
     pub fn deny_overdue(&mut self, wait_ms: i64, limit: usize) -> Result<usize, LedgerError> {
-        let rows: Vec<JobRow> = {
-            let mut statement = self.db.prepare_cached(rows_jobs::APPROVAL_OVERDUE)?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![self.now.0 - wait_ms, limit], JobRow::read)?;
-            rows.collect::<Result<_, _>>()?
-        };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.jobs_by(rows_jobs::APPROVAL_OVERDUE, params![self.now.0 - wait_ms, limit])?;
         for row in &rows {
             if let Some(id) = &row.approval_id {
                 self.db
@@ -426,12 +411,8 @@ impl Tx<'_> {
     /// # Errors
     /// A storage error.
     pub fn expire_old(&mut self, age_ms: i64, limit: usize) -> Result<usize, LedgerError> {
-        let rows: Vec<JobRow> = {
-            let mut statement = self.db.prepare_cached(rows_jobs::EXPIRED)?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![self.now.0 - age_ms, limit], JobRow::read)?;
-            rows.collect::<Result<_, _>>()?
-        };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.jobs_by(rows_jobs::EXPIRED, params![self.now.0 - age_ms, limit])?;
         for row in &rows {
             self.settle_ready(row, State::Rejected, Code::Expired, None, None)?;
             self.unfence(row)?;

@@ -11,7 +11,7 @@ use super::jobs::{Claimed, JobRow, LeaseToken};
 use super::settle::{Attempt, Settlement};
 use super::tx::Tx;
 use super::{rows_audit, rows_jobs as sql};
-use crate::clock::{BootMs, WallMs};
+use crate::clock::BootMs;
 use crate::job::document::DocumentRules;
 use crate::job::{Code, CrashPolicy, JobKind, State, Uuid4};
 use rusqlite::{OptionalExtension, params};
@@ -50,15 +50,19 @@ impl Tx<'_> {
             return Ok(batch);
         }
         self.note_clock()?;
-        let candidates: Vec<(i64, String)> = {
+        let candidates: Vec<(i64, String, Option<String>)> = {
             let mut statement = self.db.prepare_cached(sql::CANDIDATES)?;
             let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
             rows.collect::<Result<_, _>>()?
         };
-        for (seq, path) in candidates {
-            match self.may_claim(seq)? {
+        for (seq, path, approval_id) in candidates {
+            let may = match &approval_id {
+                Some(id) => self.may_claim(seq, &path, id)?,
+                None => May::Claim,
+            };
+            match may {
                 May::Claim => {}
                 May::NotNow => continue,
                 May::SetAside => {
@@ -129,18 +133,7 @@ impl Tx<'_> {
             self.settle_row(&row, token, State::Claimed, &settlement)?;
             return Ok(None);
         }
-        Ok(Some(Claimed {
-            seq,
-            token,
-            until,
-            attempt: row.attempt,
-            uid: row.uid,
-            admitted: WallMs(row.admitted_ms),
-            before: row.before(),
-            new: row.new_bytes(),
-            sent_before: row.sent_ms.is_some(),
-            job,
-        }))
+        Ok(Some(row.claimed(token, until, job)))
     }
 
     /// Whether the audit's last word on the job agrees with READY and with the attempt before this claim.
@@ -202,14 +195,8 @@ impl Tx<'_> {
         limit: usize,
         spent: &dyn Fn(&str) -> bool,
     ) -> Result<TakenOver, LedgerError> {
-        let rows: Vec<JobRow> = {
-            let mut statement = self.db.prepare_cached(sql::HELD_BY)?;
-            let rows = statement.query_map(
-                params![dead, i64::try_from(limit).unwrap_or(i64::MAX)],
-                JobRow::read,
-            )?;
-            rows.collect::<Result<_, _>>()?
-        };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.jobs_by(sql::HELD_BY, params![dead, limit])?;
         let mut taken = TakenOver {
             rows: rows.len(),
             ..TakenOver::default()
@@ -297,18 +284,7 @@ impl Tx<'_> {
             self.settle_row(row, token, State::Executing, &settlement)?;
             return Ok(None);
         };
-        Ok(Some(Claimed {
-            seq: row.seq,
-            token,
-            until,
-            attempt: row.attempt,
-            uid: row.uid,
-            admitted: WallMs(row.admitted_ms),
-            before: row.before(),
-            new: row.new_bytes(),
-            sent_before: true,
-            job,
-        }))
+        Ok(Some(row.claimed(token, until, job)))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Not here: changing it.
 
 use super::error::LedgerError;
-use crate::clock::{BootMs, WallMs};
+use crate::clock::BootMs;
 use crate::job::document::{DocumentRules, Job};
 use crate::job::{Code, JobKind, Sha256, State, Uuid4, sha256};
 use rusqlite::Row;
@@ -166,6 +166,20 @@ impl JobRow {
             && job.approval_id().map(|id| id.to_string()) == self.approval_id;
         agrees.then_some(job)
     }
+
+    /// The job under this lease.
+    pub(super) fn claimed(&self, token: LeaseToken, until: BootMs, job: Job) -> Claimed {
+        Claimed {
+            seq: self.seq,
+            token,
+            until,
+            attempt: self.attempt,
+            uid: self.uid,
+            before: self.before(),
+            new: self.new_bytes(),
+            job,
+        }
+    }
 }
 
 /// A job under our lease.
@@ -183,12 +197,8 @@ pub struct Claimed {
     pub attempt: i64,
     /// Who asked.
     pub uid: u32,
-    /// When it was admitted.
-    pub admitted: WallMs,
     /// Bytes before a send of an earlier holder (probe only).
     pub before: Option<Option<Sha256>>,
     /// Bytes an earlier holder was sending (probe only).
     pub new: Option<Sha256>,
-    /// Hold on the path is kept since an earlier attempt sent something.
-    pub sent_before: bool,
 }

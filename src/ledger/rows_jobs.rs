@@ -31,8 +31,7 @@ pub(super) const BY_DIGEST: &str = concat!(
     " FROM jobs WHERE digest = ?1 AND uid = ?2 ORDER BY seq LIMIT 1"
 );
 /// `jobs_ready`.
-pub(super) const CANDIDATES: &str =
-    "SELECT seq, vault_path FROM jobs WHERE state = 'READY' AND hold IS NULL ORDER BY seq LIMIT ?1";
+pub(super) const CANDIDATES: &str = "SELECT seq, vault_path, approval_id FROM jobs WHERE state = 'READY' AND hold IS NULL ORDER BY seq LIMIT ?1";
 /// `fences` primary key.
 pub(super) const FENCE: &str = "INSERT OR IGNORE INTO fences (vault_path, job_seq) VALUES (?1, ?2)";
 /// `fences` primary key.
@@ -78,8 +77,6 @@ pub(super) const HELD_BY: &str = concat!(
     job_columns!(),
     " FROM jobs WHERE lease_worker IS ?1 AND state IN ('CLAIMED', 'EXECUTING') ORDER BY seq LIMIT ?2"
 );
-/// `jobs_leased`.
-pub(super) const OLDEST_LEASE: &str = "SELECT lease_worker, min(lease_until_ms) FROM jobs WHERE state IN ('CLAIMED', 'EXECUTING') GROUP BY lease_worker";
 /// `jobs_waiting_retry`.
 pub(super) const RETRY_DUE: &str = "UPDATE jobs SET hold = NULL WHERE state = 'READY' AND hold = 'retry' AND due_boot_id = ?1 AND due_boot_ms <= ?2";
 /// `jobs_waiting_retry`.

@@ -325,23 +325,6 @@ impl Ledger {
         })
     }
 
-    /// The oldest lease end of each worker, boot ms.
-    ///
-    /// # Errors
-    /// [`StorageFault`].
-    pub fn lease_ends(&self) -> Result<Vec<(String, i64)>, StorageFault> {
-        self.read(|db| {
-            let mut statement = db.prepare_cached(rows_jobs::OLDEST_LEASE)?;
-            let rows = statement.query_map([], |row| {
-                Ok((
-                    row.get::<_, Option<String>>(0)?.unwrap_or_default(),
-                    row.get::<_, Option<i64>>(1)?.unwrap_or(0),
-                ))
-            })?;
-            rows.collect()
-        })
-    }
-
     /// When the next waiting job is due: boot ms of a retry, and admission time of the oldest that waits for an approval.
     ///
     /// # Errors
