@@ -14,17 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 fn scripted(site: &Site, fates: &[Fate]) -> (Rig, Arc<Scripted>) {
-    let outside = Outside::configured(&site.config());
-    let vault = Scripted::new(outside.vault.clone(), fates);
-    let rig = site.role_with(
-        Role::Delete,
-        Arc::new(TestClock::at(WallMs(NOW))),
-        Outside {
-            vault: vault.clone(),
-            ..outside
-        },
-    );
-    (rig, vault)
+    site.scripted(Role::Delete, fates)
 }
 
 /// A site whose vault holds `a.md` as the source has it.

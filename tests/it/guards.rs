@@ -28,16 +28,7 @@ fn scene(role: Role) -> Scene {
     if role == Role::Delete {
         site.put_in_vault("a.md", "text");
     }
-    let outside = Outside::configured(&site.config());
-    let vault = Scripted::new(outside.vault.clone(), &[]);
-    let rig = site.role_with(
-        role,
-        Arc::new(TestClock::at(WallMs(NOW))),
-        Outside {
-            vault: vault.clone(),
-            ..outside
-        },
-    );
+    let (rig, vault) = site.scripted(role, &[]);
     Scene {
         site,
         commit,

@@ -2,8 +2,6 @@
 
 use crate::support::vault::{Fate, Scripted};
 use crate::support::*;
-use lockgate::clock::{TestClock, WallMs};
-use lockgate::daemon::start::Outside;
 use lockgate::job::Role;
 use lockgate::target::{Answer, FaultText};
 use serde_json::json;
@@ -11,17 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 fn scripted(site: &Site, fates: &[Fate]) -> (Rig, Arc<Scripted>) {
-    let outside = Outside::configured(&site.config());
-    let vault = Scripted::new(outside.vault.clone(), fates);
-    let rig = site.role_with(
-        Role::Save,
-        Arc::new(TestClock::at(WallMs(NOW))),
-        Outside {
-            vault: vault.clone(),
-            ..outside
-        },
-    );
-    (rig, vault)
+    site.scripted(Role::Save, fates)
 }
 
 #[test]

@@ -186,6 +186,18 @@ impl Site {
         self.role_with(role, clock, outside)
     }
 
+    /// A role whose vault answers as `fates` say.
+    pub fn scripted(&self, role: Role, fates: &[vault::Fate]) -> (Rig, Arc<vault::Scripted>) {
+        let outside = Outside::configured(&self.config());
+        let scripted = vault::Scripted::new(outside.vault.clone(), fates);
+        let clock = Arc::new(TestClock::at(WallMs(NOW)));
+        let vault = scripted.clone();
+        (
+            self.role_with(role, clock, Outside { vault, ..outside }),
+            scripted,
+        )
+    }
+
     pub fn role_with(&self, role: Role, clock: Arc<TestClock>, outside: Outside) -> Rig {
         let shared: SharedClock = clock.clone();
         let gear = start::executor_on(self.config(), role, shared, outside)
