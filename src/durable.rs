@@ -67,6 +67,19 @@ pub fn create_file_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Resul
     Ok(made)
 }
 
+/// Opens a file that is only ever locked; 0600 if it is new.
+///
+/// # Errors
+/// What the system says.
+pub fn open_lock_file(path: &Path) -> io::Result<File> {
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+}
+
 /// Removes what killed writers of `path` left beside it. Only for one who keeps other writers of it away meanwhile.
 ///
 /// # Errors

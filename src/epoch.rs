@@ -116,14 +116,7 @@ impl EpochFile {
             path: lock.clone(),
             why: error.to_string(),
         };
-        let mut options = std::fs::File::options();
-        let opened = options
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&lock);
-        let held = opened.map_err(fault)?;
+        let held = durable::open_lock_file(&lock).map_err(fault)?;
         rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive)
             .map_err(|error| fault(error.into()))?;
         Ok(held)

@@ -4,6 +4,7 @@
 //! Not here: what the verbs do.
 
 use super::Ctx;
+use crate::durable::open_lock_file;
 use crate::exit::Exit;
 use crate::job::{Role, Uuid4};
 use crate::workers;
@@ -25,11 +26,7 @@ impl Stopped {
             ctx.ui.say(&format!("{}: {what}: {error}", state_dir.display()));
             super::ui::exit_of_io(error)
         };
-        let start = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(state_dir.join("start.lock"))
+        let start = open_lock_file(&state_dir.join("start.lock"))
             .map_err(|error| fail("start.lock cannot be opened", &error))?;
         if flock(&start, FlockOperation::NonBlockingLockExclusive).is_err() {
             ctx.ui.say(&format!(

@@ -10,6 +10,7 @@ use super::ui::{Ended, Format};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Installation, default_toml};
 use crate::daemon::hygiene;
+use crate::durable::open_lock_file;
 use crate::exit::Exit;
 use crate::job::Role;
 use rustix::fs::{FlockOperation, flock};
@@ -112,15 +113,10 @@ fn signals(ctx: &Ctx) -> Result<Receiver<i32>, Exit> {
 /// One `up` a directory; given up with the process.
 fn alone(ctx: &Ctx, dir: &Path) -> Result<File, Exit> {
     let path = dir.join("run/up.lock");
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| {
-            ctx.ui.say(&format!("{}: {error}", path.display()));
-            Exit::Failed
-        })?;
+    let file = open_lock_file(&path).map_err(|error| {
+        ctx.ui.say(&format!("{}: {error}", path.display()));
+        Exit::Failed
+    })?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         ctx.ui.say(&format!(
             "another `lockgate up` runs below {}; stop it first",

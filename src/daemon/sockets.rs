@@ -8,6 +8,7 @@ use super::notify;
 use super::role;
 use super::start::NoStart;
 use crate::config::Mode;
+use crate::durable::open_lock_file;
 use crate::executor::Gear;
 use crate::exit::Exit;
 use crate::http::ServerHandle;
@@ -53,12 +54,7 @@ impl Sockets {
         }
         let path = gear.config.layout.state_dir(gear.role).join("sockets.lock");
         let fail = |error: io::Error| refuse(format!("{}: {error}", path.display()));
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(fail)?;
+        let file = open_lock_file(&path).map_err(fail)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => sockets.put(own(gear)?, Some(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => {

@@ -9,6 +9,7 @@ use super::{restored, settings};
 use crate::clock::{SharedClock, SystemClock, WallMs};
 use crate::config::{Config, Mode};
 use crate::credentials::{CredentialName, Credentials, Place, refuse_foreign};
+use crate::durable::open_lock_file;
 use crate::executor::Gear;
 use crate::executor::approvals::ApproversFile;
 use crate::executor::conditions::Conditions;
@@ -176,12 +177,7 @@ fn start_lock(state_dir: &Path) -> Result<File, NoStart> {
     let path = state_dir.join("start.lock");
     let fail =
         |error: std::io::Error| NoStart::new(Exit::Configuration, format!("{}: {error}", path.display()));
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(fail)?;
+    let file = open_lock_file(&path).map_err(fail)?;
     rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
         .map_err(|error| fail(error.into()))?;
     Ok(file)

@@ -167,7 +167,7 @@ impl Reset<'_> {
 /// # Errors
 /// [`FenceFault`] naming the file.
 pub fn create_for_development(dir: &Path) -> Result<(), FenceFault> {
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    use std::os::unix::fs::DirBuilderExt;
     let fault = |error| FenceFault::io(dir, &error);
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -175,13 +175,8 @@ pub fn create_for_development(dir: &Path) -> Result<(), FenceFault> {
         .create(dir)
         .map_err(fault)?;
     let lock = dir.join(LOCK);
-    let made = std::fs::File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&lock);
-    made.and_then(|file| file.sync_all())
+    crate::durable::open_lock_file(&lock)
+        .and_then(|file| file.sync_all())
         .map_err(|error| FenceFault::io(&lock, &error))?;
     crate::durable::sync_dir(dir).map_err(fault)
 }
