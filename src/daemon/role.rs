@@ -137,9 +137,7 @@ fn wait(gear: &Arc<Gear>, running: Running) -> Exit {
         }
         // Without a watchdog nothing needs a beat while nothing changes: an idle role sleeps.
         gear.beat.wait(seen, if watched { beat } else { 3_600_000 });
-        if let Err(why) = gear.epochs.note(&gear.ledger) {
-            tracing::warn!(why, "epoch file");
-        }
+        let _told = gear.note_epoch();
         // A busy role changes all the time; the file follows every few seconds.
         if gear.beat.seen() != seen {
             gear.halt.wait(halt, beat);
@@ -199,7 +197,7 @@ fn drain(gear: &Arc<Gear>, running: Running) -> Exit {
     if let Some(server) = server {
         server.join();
     }
-    drop(gear.epochs.note(&gear.ledger));
+    let _told = gear.note_epoch();
     signals.end();
     tracing::info!(role = %gear.role, "stopped");
     match gear.ended.get() {

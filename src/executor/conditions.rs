@@ -196,11 +196,6 @@ impl Conditions {
         self.state().credential = None;
     }
 
-    /// Whether claiming is stopped for the credential.
-    pub fn credential_stopped(&self) -> bool {
-        self.state().credential.is_some()
-    }
-
     /// A storage call failed.
     pub fn storage_failed(&self, fault: &StorageFault) {
         let now = self.clock.wall();
@@ -252,6 +247,11 @@ impl Conditions {
                 state.own.insert(what, Down { since, why });
             }
         }
+    }
+
+    /// Whether there is trouble with these files of the role's own, as last told.
+    pub fn is_own_file_bad(&self, what: &str) -> bool {
+        self.state().own.contains_key(what)
     }
 
     /// Whether the disk has less free space than the configuration asks for.

@@ -6,7 +6,6 @@
 use crate::epoch::{EpochFile, EpochRecord};
 use crate::ledger::{Ledger, control};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The file, and what was written to it last.
@@ -14,7 +13,6 @@ use std::sync::{Mutex, PoisonError};
 pub struct Epochs {
     file: EpochFile,
     written: Mutex<Option<EpochRecord>>,
-    failing: AtomicBool,
 }
 
 impl Epochs {
@@ -28,13 +26,7 @@ impl Epochs {
         Ok(Epochs {
             file,
             written: Mutex::new(None),
-            failing: AtomicBool::new(false),
         })
-    }
-
-    /// Whether the last write of the file failed: then it is tried before anything more is claimed.
-    pub fn is_failing(&self) -> bool {
-        self.failing.load(Ordering::SeqCst)
     }
 
     /// What the file says.
@@ -63,9 +55,7 @@ impl Epochs {
         if *written == Some(record) {
             return Ok(());
         }
-        let advanced = self.file.advance(record);
-        self.failing.store(advanced.is_err(), Ordering::SeqCst);
-        advanced.map_err(|error| error.to_string())?;
+        self.file.advance(record).map_err(|error| error.to_string())?;
         *written = Some(record);
         Ok(())
     }

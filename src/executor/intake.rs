@@ -199,7 +199,7 @@ fn judge(gear: &Gear, batch: &Batch) -> Vec<Judged> {
         };
         for document in file.documents() {
             let what = match admission::judge(document, &facts) {
-                Verdict::Admit(admitted) => What::Job(Box::new(admitted.job().clone())),
+                Verdict::Admit(admitted) => What::Job(Box::new(admitted.into_job())),
                 Verdict::Cancel { cancel, digest } => What::Cancel {
                     digest,
                     job_id: cancel.job_id,
@@ -220,16 +220,17 @@ fn judge(gear: &Gear, batch: &Batch) -> Vec<Judged> {
             });
         }
     }
-    for one in &batch.refused {
-        let what = What::Refusal {
-            digest: one.digest,
-            refusal: one.refusal.clone(),
-        };
+    let mut refused = |uid: u32, via: Via, digest: Sha256, refusal: &Refusal| {
+        let refusal = refusal.clone();
+        let what = What::Refusal { digest, refusal };
         judged.push(Judged {
-            uid: one.uid,
-            route: route(one.via),
+            uid,
+            route: route(via),
             what,
         });
+    };
+    for one in &batch.refused {
+        refused(one.uid, one.via, one.digest, &one.refusal);
     }
     for one in &batch.poisoned {
         tracing::error!(
@@ -238,15 +239,7 @@ fn judge(gear: &Gear, batch: &Batch) -> Vec<Judged> {
             uid = one.uid,
             "the process died on this file three times; it is in quarantine"
         );
-        let what = What::Refusal {
-            digest: one.digest,
-            refusal: one.refusal.clone(),
-        };
-        judged.push(Judged {
-            uid: one.uid,
-            route: route(one.via),
-            what,
-        });
+        refused(one.uid, one.via, one.digest, &one.refusal);
     }
     judged
 }

@@ -41,6 +41,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// What health calls trouble with the epoch file.
+const EPOCH: &str = "epoch";
+
 /// Numbers and rules of the loops, from the configuration.
 #[derive(Debug, Clone)]
 pub struct Terms {
@@ -134,6 +137,24 @@ impl Gear {
             self.end_now("the worker lock of this process was removed from the state directory; others take it for dead");
         }
         visible
+    }
+    /// The head that an older copy of the database would not have, on disk before anything is sent. `false`: it is not, and nothing
+    /// may be sent; health says so.
+    pub fn note_epoch(&self) -> bool {
+        let noted = self.epochs.note(&self.ledger);
+        if let Err(why) = &noted {
+            tracing::error!(
+                why,
+                "the epoch file was not written; nothing is sent before it can be"
+            );
+        }
+        let is_noted = noted.is_ok();
+        self.conditions.own_files(EPOCH, noted.err());
+        is_noted
+    }
+    /// Whether the epoch file can be written, as far as is known: after a failure it is tried again before anything is claimed.
+    pub fn can_note_epoch(&self) -> bool {
+        !self.conditions.is_own_file_bad(EPOCH) || self.note_epoch()
     }
     /// Something changed that a waiting thread or requester may want to know.
     pub fn changed(&self) {

@@ -206,26 +206,11 @@ fn write_intents(
 /// Out: the jobs that may be sent, and those that may not.
 pub(super) fn last_look<J: Held>(gear: &Gear, executing: Vec<J>) -> (Vec<J>, Vec<J>) {
     gear.changes.bump();
-    let is_noted = note_epoch(gear);
+    let is_noted = gear.note_epoch();
     let deadline = gear.vault.deadline_ms();
     let is_visible = gear.is_visible();
     let may_send = |job: &J| is_noted && is_visible && gear.leases.outlasts(job.claimed(), deadline);
     executing.into_iter().partition(may_send)
-}
-
-/// The head that an older copy of the database would not have, on disk before anything is sent.
-/// `false`: it is not, and nothing may be sent.
-pub(super) fn note_epoch(gear: &Gear) -> bool {
-    let noted = gear.epochs.note(&gear.ledger);
-    if let Err(why) = &noted {
-        tracing::error!(
-            why,
-            "the epoch file was not written; nothing is sent before it can be"
-        );
-    }
-    let is_noted = noted.is_ok();
-    gear.conditions.own_files("epoch", noted.err());
-    is_noted
 }
 
 /// What an answer means for the jobs that come after.

@@ -4,7 +4,7 @@
 //! Not here: what one job does (save.rs, delete.rs).
 
 use super::conditions::Side;
-use super::{Gear, delete, holders, probe, published, save, steps};
+use super::{Gear, delete, holders, probe, published, save};
 use crate::job::Role;
 use crate::job::State;
 use crate::ledger::claim::ClaimBatch;
@@ -68,8 +68,7 @@ pub fn pass(gear: &Gear, probing: &mut probe::Probing) -> Result<bool, StorageFa
         gear.conditions.storage_ok();
         return Ok(false);
     }
-    let epoch_failing = gear.epochs.is_failing() && !steps::note_epoch(gear);
-    if clock_behind || epoch_failing || !gear.has_disk_space() || !may_claim(gear)? {
+    if clock_behind || !gear.can_note_epoch() || !gear.has_disk_space() || !may_claim(gear)? {
         gear.conditions.storage_ok();
         return Ok(false);
     }
