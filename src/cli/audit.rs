@@ -9,8 +9,8 @@ use super::head::{self, Head};
 use super::parse;
 use super::table::{cell, fields};
 use super::ui::Ended;
+use crate::daemon::render::verdict;
 use crate::exit::Exit;
-use crate::http::json_int;
 use crate::job::Role;
 use crate::ledger::verify;
 use serde_json::{Value, json};
@@ -119,24 +119,12 @@ fn of_role(ctx: &Ctx, role: Role, old: Option<&Head>) -> Ended {
 fn of_file(ctx: &Ctx, file: &Path, old: Option<&Head>) -> Ended {
     let report = verify::verify_file(file, old.map(|head| (head.size, head.hash)));
     match report {
-        Ok(report) => tell(ctx, &as_json(&report)),
+        Ok(report) => tell(ctx, &verdict(&report)),
         Err(fault) => {
             ctx.ui.say(&format!("{fault}"));
             Err(Exit::Failed)
         }
     }
-}
-
-/// A report as the socket gives it.
-pub(super) fn as_json(report: &verify::Report) -> Value {
-    json!({
-        "ok": report.found == 0,
-        "rows": json_int(report.rows),
-        "jobs": json_int(report.jobs),
-        "head": report.head.map(|hash| hash.to_string()),
-        "found": report.found,
-        "findings": report.findings,
-    })
 }
 
 fn tell(ctx: &Ctx, report: &Value) -> Ended {

@@ -3,11 +3,11 @@
 //! Not here: making them (daemon/backup), putting one back (`restore`).
 
 use super::Ctx;
-use super::audit::as_json;
 use super::parse;
 use super::table::{Table, cell, fields, plain};
 use super::ui::Ended;
 use crate::config::Config;
+use crate::daemon::render::verdict;
 use crate::exit::Exit;
 use crate::job::Role;
 use crate::ledger::verify;
@@ -109,7 +109,7 @@ fn of_role(ctx: &Ctx, config: &Config, role: Role, name: Option<&Path>) -> Ended
 
 fn of_file(ctx: &Ctx, file: &Path) -> Ended {
     match verify::verify_file(file, None) {
-        Ok(report) => tell(ctx, &file.display().to_string(), &as_json(&report)),
+        Ok(report) => tell(ctx, &file.display().to_string(), &verdict(&report)),
         Err(fault) => {
             ctx.ui.say(&fault.to_string());
             Err(Exit::Failed)

@@ -194,16 +194,6 @@ impl Ctx {
             Exit::Configuration
         })
     }
-
-    /// The answer of a verb that this build does not perform.
-    ///
-    /// # Errors
-    /// Always 69.
-    pub fn not_built(&self, verb: &str) -> Ended {
-        self.ui
-            .say(&format!("`lockgate {verb}` is not in this build yet"));
-        Err(Exit::Unavailable)
-    }
 }
 
 /// Understands the words and runs the verb.

@@ -413,14 +413,7 @@ impl AdminPort for Admin {
         let old = head.map(|head| (head.size, head.hash));
         let report =
             verify::verify_file(self.gear.ledger.path(), old).map_err(|fault| unavailable(&fault))?;
-        Ok(json!({
-            "ok": report.found == 0,
-            "rows": json_int(report.rows),
-            "jobs": json_int(report.jobs),
-            "head": report.head.map(|hash| hash.to_string()),
-            "found": report.found,
-            "findings": report.findings,
-        }))
+        Ok(render::verdict(&report))
     }
 
     fn verb(&self, verb: Verb, target: VerbTarget, by_uid: u32, body: VerbBody) -> Result<Value, ApiError> {

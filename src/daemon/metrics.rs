@@ -31,16 +31,6 @@ fn axis(label: &'static str, words: Vec<&'static str>) -> Vec<Axis> {
     vec![Axis { label, words }]
 }
 
-fn family(name: &'static str, help: &'static str, behaviour: Behaviour, axes: Vec<Axis>) -> Family {
-    Family {
-        name,
-        help,
-        behaviour,
-        unit: None,
-        axes,
-    }
-}
-
 /// One page, of one moment.
 pub fn page(gear: &Gear) -> String {
     let mut page = Page::new();
@@ -63,11 +53,11 @@ fn counted(page: &mut Page, overview: Option<&Overview>) {
     let families = [
         (
             "jobs",
-            family("lockgate_jobs", "Jobs by state.", gauge, axis("state", states)),
+            Family::new("lockgate_jobs", "Jobs by state.", gauge, axis("state", states)),
         ),
         (
             "admitted",
-            family(
+            Family::new(
                 "lockgate_admitted",
                 "Jobs admitted.",
                 counter,
@@ -76,7 +66,7 @@ fn counted(page: &mut Page, overview: Option<&Overview>) {
         ),
         (
             "settled",
-            family(
+            Family::new(
                 "lockgate_settled",
                 "Jobs settled, by code.",
                 counter,
@@ -85,7 +75,7 @@ fn counted(page: &mut Page, overview: Option<&Overview>) {
         ),
         (
             "refused",
-            family(
+            Family::new(
                 "lockgate_refused",
                 "Documents refused, by code.",
                 counter,
@@ -94,7 +84,7 @@ fn counted(page: &mut Page, overview: Option<&Overview>) {
         ),
         (
             "audit",
-            family(
+            Family::new(
                 "lockgate_audit_rows",
                 "Audit rows by kind.",
                 counter,
@@ -111,7 +101,7 @@ fn counted(page: &mut Page, overview: Option<&Overview>) {
 fn present(page: &mut Page, gear: &Gear, overview: Option<&Overview>) {
     let conditions = gear.conditions.list();
     let reasons = axis("reason", REASONS.to_vec());
-    let unhealthy = family(
+    let unhealthy = Family::new(
         "lockgate_unhealthy",
         "1 for each reason that holds now.",
         Behaviour::Gauge,
@@ -123,12 +113,12 @@ fn present(page: &mut Page, gear: &Gear, overview: Option<&Overview>) {
     });
     let flow = overview.map(|o| o.flow);
     let flows = axis("flow", vec!["running", "paused", "frozen"]);
-    let family_of_flow = family("lockgate_flow", "1 for the present one.", Behaviour::Gauge, flows);
+    let family_of_flow = Family::new("lockgate_flow", "1 for the present one.", Behaviour::Gauge, flows);
     page.family(&family_of_flow, |words| {
         Number::Whole(i64::from(flow.map(Flow::as_str) == Some(words[0])))
     });
     let leases = i64::try_from(gear.leases.count()).unwrap_or(i64::MAX);
-    let held = family(
+    let held = Family::new(
         "lockgate_leases",
         "Leases held by this process.",
         Behaviour::Gauge,
@@ -146,7 +136,7 @@ fn present(page: &mut Page, gear: &Gear, overview: Option<&Overview>) {
     ] {
         let family = Family {
             unit: Some("bytes"),
-            ..family(name, help, Behaviour::Gauge, Vec::new())
+            ..Family::new(name, help, Behaviour::Gauge, Vec::new())
         };
         page.family(&family, |_| Number::Whole(bytes(suffix)));
     }

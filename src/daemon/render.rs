@@ -9,6 +9,7 @@ use crate::job::time::format_utc;
 use crate::job::{Sha256, explain};
 use crate::ledger::audit::Stored;
 use crate::ledger::jobs::JobRow;
+use crate::ledger::verify::Report;
 use serde_json::{Value, json};
 
 /// 32 stored bytes as hex.
@@ -101,5 +102,17 @@ pub fn audit(row: &Stored) -> Value {
         "note": row.note,
         "prev_hash": hex(&row.prev_hash),
         "hash": hex(&row.hash),
+    })
+}
+
+/// What a verification found.
+pub fn verdict(report: &Report) -> Value {
+    json!({
+        "ok": report.found == 0,
+        "rows": json_int(report.rows),
+        "jobs": json_int(report.jobs),
+        "head": report.head.map(|hash| hash.to_string()),
+        "found": report.found,
+        "findings": report.findings,
     })
 }

@@ -45,16 +45,6 @@ fn whole(count: Option<&AtomicU64>) -> Number {
     Number::Whole(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-fn family(name: &'static str, help: &'static str, behaviour: Behaviour, axes: Vec<Axis>) -> Family {
-    Family {
-        name,
-        help,
-        behaviour,
-        unit: None,
-        axes,
-    }
-}
-
 /// The gateway's page.
 pub(super) fn page(gateway: &Gateway) -> String {
     let roles = || {
@@ -69,7 +59,7 @@ pub(super) fn page(gateway: &Gateway) -> String {
     }];
     let counts = &gateway.counts;
     let mut page = Page::new();
-    let queued = family(
+    let queued = Family::new(
         "lockgate_gateway_queued",
         "Documents made durable for a role.",
         Behaviour::Counter,
@@ -79,7 +69,7 @@ pub(super) fn page(gateway: &Gateway) -> String {
         let at = Role::EXECUTORS.iter().position(|role| role.as_str() == words[0]);
         whole(at.and_then(|at| counts.queued.get(at)))
     });
-    let refused = family(
+    let refused = Family::new(
         "lockgate_gateway_refused",
         "Documents turned away at the gate, by code.",
         Behaviour::Counter,
@@ -89,7 +79,7 @@ pub(super) fn page(gateway: &Gateway) -> String {
         let at = Code::ALL.iter().position(|code| code.as_str() == words[0]);
         whole(at.and_then(|at| counts.refused.get(at)))
     });
-    let waiting = family(
+    let waiting = Family::new(
         "lockgate_gateway_waiting_files",
         "Files a role has not taken yet, as far as the gateway looked.",
         Behaviour::Gauge,
@@ -99,7 +89,7 @@ pub(super) fn page(gateway: &Gateway) -> String {
         let files = Role::parse(words[0]).map_or(0, |role| gateway.pending.files(role));
         Number::Whole(i64::try_from(files).unwrap_or(i64::MAX))
     });
-    let streams = family(
+    let streams = Family::new(
         "lockgate_gateway_streams",
         "Event streams that are open.",
         Behaviour::Gauge,

@@ -41,6 +41,19 @@ pub struct Family {
     pub axes: Vec<Axis>,
 }
 
+impl Family {
+    /// A family without a unit.
+    pub fn new(name: &'static str, help: &'static str, behaviour: Behaviour, axes: Vec<Axis>) -> Family {
+        Family {
+            name,
+            help,
+            behaviour,
+            unit: None,
+            axes,
+        }
+    }
+}
+
 /// A value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {

@@ -98,10 +98,6 @@ impl RawFile {
             .iter()
             .map(|line| self.bytes.get(line.clone()).unwrap_or_default())
     }
-    /// All bytes of the file.
-    pub fn bytes_len(&self) -> usize {
-        self.bytes.len()
-    }
 }
 
 /// The content stays out of logs: a hostile line could imitate one, and an honest one is nobody else's business.

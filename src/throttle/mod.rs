@@ -4,7 +4,7 @@
 //! Nothing here reads a clock or sleeps; every time is handed in, on boot-scoped milliseconds, so that the wall clock may
 //! jump as it likes.
 //!
-//! Not here: what a failure is (settlement/), where a bucket's level is kept between runs (the gateway's limits.db).
+//! Not here: what a failure is (settlement/), whose bucket it is (gateway/rates).
 
 mod breaker;
 mod bucket;
